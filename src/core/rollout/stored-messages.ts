@@ -33,18 +33,20 @@ export function storedPrompt(messages: Messages, turns: readonly Spoken[]): Aske
  *
  * Each conversation is compared only beyond what it shares with the one that it continues, and as every turn continued
  * the longest beginning that it could, no two go on with the same message, except for equal answers to the same prompt.
- * So a call compares each of its messages once, and at most two more messages for each turn.
+ * So a call compares each of its messages once, and at most two more messages for each turn. A message that is compared
+ * with those of several turns is read as a whole only once.
  */
 function longestShared(
   messages: Messages,
   turns: readonly Spoken[],
 ): { readonly after: number; readonly keep: number } {
   const shared: number[] = [];
+  const texts: Texts = new Map();
   let best = { after: turns.length - 1, keep: 0, isWhole: false };
   for (const [index, { prompt, completion }] of turns.entries()) {
     const { keep, append } = prompt;
     const before = shared[continuedBy(index, prompt)] ?? 0;
-    const own = before < keep ? 0 : sharedWith(messages, keep, [...append, completion]);
+    const own = before < keep ? 0 : sharedWith(messages, keep, [...append, completion], texts);
     const count = before < keep ? before : keep + own;
     shared.push(count);
     const isWhole = own === append.length + 1;
@@ -56,11 +58,11 @@ function longestShared(
 }
 
 /** How many of `stored` are the messages from `from` on. */
-function sharedWith(messages: Messages, from: number, stored: Messages): number {
+function sharedWith(messages: Messages, from: number, stored: Messages, texts: Texts): number {
   let shared = 0;
   for (;;) {
     const [given, known] = [messages[from + shared], stored[shared]];
-    if (given === undefined || known === undefined || !isSameText(known, given)) return shared;
+    if (given === undefined || known === undefined || !isSameText(known, given, texts)) return shared;
     shared += 1;
   }
 }
@@ -72,25 +74,42 @@ function asSaid(messages: Messages, turns: readonly Spoken[]): Messages {
   return messages.map((message) => (message.role === "assistant" ? (said.get(textKey(message)) ?? message) : message));
 }
 
+/** Texts of parts of the sent messages, each made once: a large part may be compared with those of many turns. */
+type Texts = Map<object, string>;
+
+function textOnce<Part extends object>(texts: Texts, part: Part, make: (part: Part) => string): string {
+  const text = texts.get(part) ?? make(part);
+  texts.set(part, text);
+  return text;
+}
+
 /** Whether an agent sends back this message. The arguments of tool calls are parsed only if their texts differ. */
-function isSameText(stored: Message, given: Message): boolean {
+function isSameText(stored: Message, given: Message, texts: Texts): boolean {
   if (stored === given) return true;
-  if (stored.role !== given.role || !isSameContent(contentOf(stored), contentOf(given))) return false;
-  if (stored.role !== "assistant") {
-    return JSON.stringify({ ...stored, content: null }) === JSON.stringify({ ...given, content: null });
-  }
+  if (stored.role !== given.role || !isSameContent(contentOf(stored), contentOf(given), texts)) return false;
+  if (stored.role !== "assistant") return restOf(stored) === textOnce(texts, given, restOf);
   const [known, sent] = [stored.tool_calls ?? [], given.tool_calls ?? []];
-  return known.length === sent.length && known.every((call, at) => isSameCall(call, sent[at]));
+  return known.length === sent.length && known.every((call, at) => isSameCall(call, sent[at], texts));
 }
 
-function isSameContent(stored: Content, given: Content): boolean {
-  return stored === given || (typeof stored !== "string" && JSON.stringify(stored) === JSON.stringify(given));
+function restOf(message: Message): string {
+  return JSON.stringify({ ...message, content: null });
 }
 
-function isSameCall({ id, function: known }: ToolCall, given: ToolCall | undefined): boolean {
+function isSameContent(stored: Content, given: Content, texts: Texts): boolean {
+  if (stored === given) return true;
+  if (!Array.isArray(stored) || !Array.isArray(given)) return false;
+  return JSON.stringify(stored) === textOnce(texts, given, JSON.stringify);
+}
+
+function isSameCall({ id, function: known }: ToolCall, given: ToolCall | undefined, texts: Texts): boolean {
   if (given === undefined || given.id !== id || given.function.name !== known.name) return false;
-  const sent = given.function.arguments;
-  return sent === known.arguments || sameArguments(sent) === sameArguments(known.arguments);
+  if (given.function.arguments === known.arguments) return true;
+  return textOnce(texts, given.function, argumentsOf) === argumentsOf(known);
+}
+
+function argumentsOf(called: ToolCall["function"]): string {
+  return sameArguments(called.arguments);
 }
 
 /** The parts of a model's message that every agent returns. */
@@ -104,7 +123,7 @@ function contentOf({ role, content }: Message): Content {
 }
 
 function callKey({ function: called, ...call }: ToolCall): unknown {
-  return { ...call, function: { ...called, arguments: sameArguments(called.arguments) } };
+  return { ...call, function: { ...called, arguments: argumentsOf(called) } };
 }
 
 /** Equal for all texts of the same JSON object. Another text is compared as it is. */

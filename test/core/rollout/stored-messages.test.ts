@@ -86,3 +86,21 @@ test("equal answers of two conversations are each the one of their own conversat
   expect(prompt[1]).toBe(first);
   expect(continues).toEqual({ after: 0, keep: 2 });
 });
+
+test("a large message is read once, however many turns it is compared with", () => {
+  const part = (text: string, onRead: () => void) => ({
+    type: "text",
+    get text() {
+      onRead();
+      return text;
+    },
+  });
+  let reads = 0;
+  const asked = [{ role: "user" as const, content: [part("new", () => (reads += 1))] }];
+  const turns = Array.from({ length: 100 }, (_, at) => ({
+    prompt: { keep: 0, append: [{ role: "user" as const, content: [{ type: "text", text: `old ${at}` }] }] },
+    completion: { role: "assistant" as const, content: "a" },
+  }));
+  expect(storedPrompt(asked, turns).continues).toEqual({ keep: 0 });
+  expect(reads).toBe(1);
+});
