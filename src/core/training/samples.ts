@@ -56,12 +56,11 @@ function build(turns: readonly TurnArrays[], facts: SamplingFacts): RolloutSampl
   const open: OpenSample[] = [];
   const transitions = { clean: 0, forked: 0, realigned: 0 };
   let drift_tokens = 0;
-  const needed = neededIds(turns);
   const ended: EarlierTurn[] = [];
   for (const [index, turn] of turns.entries()) {
     const base = ended[continuedBy(index, turn)] ?? null;
     if (turn.sampled === null) {
-      ended.push(new ExcludedTurn(turn, needed.has(index) ? base : null));
+      ended.push(excludedTurn(turn, base));
       continue;
     }
     const place = placeOf(turn, { open, base, threshold });
@@ -70,7 +69,7 @@ function build(turns: readonly TurnArrays[], facts: SamplingFacts): RolloutSampl
     drift_tokens += place.drift;
     place.sample.addContext(place.context);
     place.sample.addAnswer(turn.answer, turn.sampled.logprobs, turn.sampled.version);
-    ended.push(new EndedTurn(place.sample, needed.has(index)));
+    ended.push(new EndedTurn(place.sample));
   }
   const kept = open.filter(({ trains }) => trains);
   const samples = kept.map((sample) => sample.close(facts.dispatch_version));
@@ -80,17 +79,6 @@ function build(turns: readonly TurnArrays[], facts: SamplingFacts): RolloutSampl
   const lengths = { output, total, turns: trained.length };
   const branches = branchesOf(kept);
   return { samples, untrainable: null, transitions, branches, drift_tokens, lengths };
-}
-
-/** The turns whose ids are needed for a turn that continues them, and are not those of the sample then. */
-function neededIds(turns: readonly TurnArrays[]): ReadonlySet<number> {
-  const needed = new Set<number>();
-  for (const [index, turn] of turns.entries()) {
-    const base = continuedBy(index, turn);
-    const isApart = turn.after !== undefined || turns[base]?.sampled === null;
-    if (!turn.forked && isApart) needed.add(base);
-  }
-  return needed;
 }
 
 function branchesOf(samples: readonly OpenSample[]): RolloutSamples["branches"] {
@@ -117,10 +105,11 @@ interface Opened {
 /** Chooses the sample for a turn, and the context to be added to it. */
 function placeOf({ suffix, forked }: TurnArrays, { open, base, threshold }: Opened): Placement {
   if (base === null) return fork(suffix);
+  const { trained, ids } = forked ? { trained: null, ids: suffix } : idsAfterTrained(base, suffix);
   // The usual case only costs the new ids, not the previous ones.
   const [only] = open;
-  if (!forked && open.length === 1 && only?.last === base) return goOn(only, suffix);
-  const prompt = forked ? suffix : base.idsWith(suffix);
+  if (trained !== null && open.length === 1 && only?.last === trained) return goOn(only, ids);
+  const prompt = trained === null ? ids : joined([...trained.ids(), ids]);
   const common = open.map((sample) => ({ sample, shared: sample.commonPrefix(prompt) }));
   const whole = common.filter(({ sample, shared }) => shared === sample.length);
   const longest = furthest(whole);
@@ -236,7 +225,7 @@ class OpenSample {
 
   /** Removes everything from `length` on, which is a part of the last answer. */
   cutTo(length: number): void {
-    this.last?.keepIds();
+    this.last?.keepFrom(length);
     this.#mask.fill(0, length, this.length);
     this.#logprobs.fill(0, length, this.length);
     this.#spans = this.#spans
@@ -246,9 +235,9 @@ class OpenSample {
     this.realigned = true;
   }
 
-  /** Its first ids. */
-  idsTo(length: number): Int32Array {
-    return this.#ids.subarray(0, length);
+  /** Its ids between two positions. */
+  idsBetween(start: number, end: number): Int32Array {
+    return this.#ids.subarray(start, end);
   }
 
   /** `dispatched`: the version with which its rollout was started. */
@@ -274,53 +263,68 @@ class OpenSample {
   }
 }
 
-interface EarlierTurn {
-  /** The ids of its prompt and its answer, followed by `more`. */
-  readonly idsWith: (more: Int32Array) => Int32Array;
-}
+type EarlierTurn = EndedTurn | ExcludedTurn;
 
 /** A turn that was added to a sample: the sample begins with its prompt and its answer. */
-class EndedTurn implements EarlierTurn {
+class EndedTurn {
   readonly #sample: OpenSample;
-  readonly #length: number;
-  readonly #isNeeded: boolean;
-  /** Copied when the end of its answer is overwritten in the sample. */
-  #ids: Int32Array | null = null;
+  /** How many of its ids are still in the sample. */
+  #length: number;
+  /** The end of its answer, which was overwritten in the sample. */
+  #end = new Int32Array();
 
-  /** `isNeeded`: whether a turn after the next one continues it. */
-  constructor(sample: OpenSample, isNeeded: boolean) {
+  constructor(sample: OpenSample) {
     this.#sample = sample;
     this.#length = sample.length;
-    this.#isNeeded = isNeeded;
     sample.last = this;
   }
 
-  keepIds(): void {
-    if (this.#isNeeded) this.#ids = this.#sample.idsTo(this.#length).slice();
+  /** Called before its answer is overwritten from `length` on. */
+  keepFrom(length: number): void {
+    this.#end = this.#sample.idsBetween(length, this.#length).slice();
+    this.#length = length;
   }
 
-  idsWith(more: Int32Array): Int32Array {
-    return joined(this.#ids ?? this.#sample.idsTo(this.#length), more);
-  }
-}
-
-class ExcludedTurn implements EarlierTurn {
-  readonly #ids: Int32Array;
-
-  /** `base`: the turn that it continues; null if there is none, or if its ids are not needed. */
-  constructor({ suffix, forked, answer }: TurnArrays, base: EarlierTurn | null) {
-    this.#ids = joined(forked || base === null ? suffix : base.idsWith(suffix), answer);
-  }
-
-  idsWith(more: Int32Array): Int32Array {
-    return joined(this.#ids, more);
+  /** The ids of its prompt and its answer, in two parts. */
+  ids(): readonly Int32Array[] {
+    return [this.#sample.idsBetween(0, this.#length), this.#end];
   }
 }
 
-function joined(first: Int32Array, second: Int32Array): Int32Array {
-  const ids = new Int32Array(first.length + second.length);
-  ids.set(first);
-  ids.set(second, first.length);
+/** A turn that is in no sample. Only its own ids are kept, since many of them may continue each other. */
+interface ExcludedTurn extends Pick<TurnArrays, "suffix" | "answer"> {
+  /** The turn whose ids its prompt begins with; null if there is none. */
+  readonly base: EarlierTurn | null;
+}
+
+function excludedTurn({ suffix, answer, forked }: TurnArrays, base: EarlierTurn | null): ExcludedTurn {
+  return { suffix, answer, base: forked ? null : base };
+}
+
+/**
+ * The ids of a prompt that continues `base` with `suffix`, as those that follow the ids of the turn `trained`. Null: they
+ * are all of its ids.
+ */
+function idsAfterTrained(
+  base: EarlierTurn,
+  suffix: Int32Array,
+): { readonly trained: EndedTurn | null; readonly ids: Int32Array } {
+  const parts = [suffix];
+  let at: EarlierTurn | null = base;
+  while (at !== null && !(at instanceof EndedTurn)) {
+    parts.push(at.answer, at.suffix);
+    at = at.base;
+  }
+  return { trained: at, ids: joined(parts.reverse()) };
+}
+
+function joined(parts: readonly Int32Array[]): Int32Array {
+  const ids = new Int32Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    ids.set(part, at);
+    at += part.length;
+  }
   return ids;
 }
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { serializeError } from "../../../src/contract/errors.ts";
 import { samplesOf, type VersionSpan } from "../../../src/core/training/samples.ts";
 import type { SamplingFacts } from "../../../src/core/training/trainable.ts";
@@ -312,4 +312,22 @@ test("each of a hundred turns of one conversation only takes time for its new to
   const [sample] = of(turns).samples;
   expect(sample?.token_ids).toEqual(Int32Array.from(history));
   expect(sample?.trainable_tokens).toBe(300);
+});
+
+test("excluded calls that continue each other cost as much as their own ids", () => {
+  const set = vi.spyOn(Object.getPrototypeOf(Int32Array.prototype), "set");
+  const copied = (count: number) => {
+    const prompt = Array.from({ length: 50 }, (_, at) => at);
+    const [excluded, trained] = [false, true].map((train) => stored([{ prompt, answer: [7], train }]));
+    // Each is stored as a suffix of the one before.
+    const turns = [...Array.from({ length: count - 1 }, () => excluded ?? []), trained ?? []].flat();
+    set.mockClear();
+    const { samples } = samplesOf(rollout(turns), DISPATCHED);
+    expect(samples.map(({ token_ids, trainable_tokens }) => [token_ids.length, trainable_tokens])).toEqual([
+      [51 * count, 1],
+    ]);
+    return set.mock.calls.reduce((sum, [ids]) => sum + Object(ids).length, 0);
+  };
+  expect(copied(400)).toBeLessThan(5 * copied(100));
+  set.mockRestore();
 });
