@@ -56,6 +56,30 @@ test("an agent that ends its rollout while a call waits for money is scored with
   expect(await of.ended(id)).toMatchObject({ counts: { scored: 2, cancelled: {} }, report: { calls: 1 } });
 });
 
+for (const [status, name] of [
+  [400, "fails for good"],
+  [500, "may be tried again"],
+] as const) {
+  test(`an agent that ends its rollout during a call that ${name} is scored with what it reported`, async () => {
+    const of = await openPlatform();
+    const fault = { kind: "status", status } as const;
+    const model = script(["one", { fault }], {}, { held: true });
+    const { id } = await of.start(capped(model, 1));
+    const rollout = await leaseOne(of, "tester");
+    const said = rollout.say(user("a"));
+    const [first] = await requestsOf(model, 1);
+    await release(String(first?.idempotency_key));
+    expect(await said).toBe("one");
+    const failing = rollout.chat({ messages: [user("a"), { role: "assistant", content: "one" }, user("b")] });
+    const [, second] = await requestsOf(model, 2);
+    expect(await answerTo(rollout.finish(SOLVED))).toEqual([200, undefined]);
+    await release(String(second?.idempotency_key));
+    expect(await answerTo(failing)).toEqual([409, "the rollout was ended before the call was answered"]);
+    expect(await of.ended(id)).toMatchObject({ counts: { scored: 1, failed: {} }, report: { calls: 2 } });
+    expect(await outcomes(of, id)).toEqual({ [rollout.rollout_id]: 1 });
+  });
+}
+
 test("an agent that ends its rollout after the cap did gets a conflict that names the outcome", async () => {
   const of = await openPlatform();
   const { id } = await of.start(capped(script(["one"]), 1));

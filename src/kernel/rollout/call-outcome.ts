@@ -26,6 +26,8 @@ interface Circumstances {
   readonly at: number;
   /** When the step began that made the call. */
   readonly began: number;
+  /** True: an agent is told that its call got no answer, and the rollout continues. */
+  readonly isRefused?: boolean;
 }
 
 type Came = TurnOutcome | Unasked | Held;
@@ -36,7 +38,9 @@ export function afterCall(rollout: Rollout, outcome: Came, around: Circumstances
     const as = failedAs({ failure: "provider", ...refusal }, around.at);
     return { type: "call_failed", not_before: around.at, as, free: true, ...(usage && { usage }) };
   });
-  return [...noted, ...eventsOf(rollout, outcome, around)].reduce(advance, rollout);
+  const events = eventsOf(rollout, outcome, around);
+  const refused: Event[] = [...events.filter(({ type }) => type === "call_failed"), { type: "refused" }];
+  return [...noted, ...(around.isRefused === true ? refused : events)].reduce(advance, rollout);
 }
 
 type Noted = Pick<Failed, "failure" | "error" | "status" | "replica">;

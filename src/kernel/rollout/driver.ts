@@ -27,6 +27,7 @@ import { GIVEN_UP, outsideQuarantine, type Quarantine, stoppedPlatform } from ".
 import type { StageClock } from "../environment/stage-clock.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import type { AgentRefusal } from "../messages/agent-wire.ts";
+import type { TurnOutcome, Unasked } from "../messages/endpoint-wire.ts";
 import type { BudgetReply, RolloutSpec } from "../messages/wire.ts";
 import { EventLoopYield } from "../run/event-loop-yield.ts";
 import { afterAsk, afterOutcome, asking, type BudgetAsk, mayCall, withCall } from "./call-budget.ts";
@@ -104,7 +105,7 @@ const PROMPT_TOO_LONG: AgentRefusal = {
 const ENDED_MEANWHILE: AgentRefusal = {
   status: 409,
   code: "rollout_ended",
-  message: "the rollout was ended before the call was made",
+  message: "the rollout was ended before the call was answered",
 };
 
 type Drive = { readonly done: Rollout } | { readonly wakeAt: number };
@@ -292,12 +293,21 @@ export class RolloutDriver {
     // Aborted because of a cancel or the deadline: the next step handles that.
     if (outcome.kind === "aborted" && (this.#cancel !== null || at >= deadline)) return rollout;
     const { agent } = this.#parts;
-    // An agent may shorten its prompt and call again.
-    const isTooLong = agent !== null && outcome.kind === "prompt_too_long";
-    const after = isTooLong ? advance(rollout, { type: "refused" }) : afterCall(rollout, outcome, { spec, at, began });
+    const refusal = outcome.kind === "answered" ? null : this.#refusalOf(outcome.kind);
+    const after = afterCall(rollout, outcome, { spec, at, began, isRefused: refusal !== null });
     store.saveOutcome(after);
-    if (after.phase !== "sample") agent?.settle(after, isTooLong ? PROMPT_TOO_LONG : null);
+    if (after.phase !== "sample") agent?.settle(after, refusal);
     return after;
+  }
+
+  /** Why the agent gets no answer to its call, although the call's failure does not end the rollout; null if it does. */
+  #refusalOf(outcome: Exclude<TurnOutcome | Unasked, { kind: "answered" }>["kind"]): AgentRefusal | null {
+    const { agent } = this.#parts;
+    if (agent === null) return null;
+    // What its agent reported in time counts.
+    if (agent.ending() !== null) return ENDED_MEANWHILE;
+    // An agent may shorten its prompt and call again.
+    return outcome === "prompt_too_long" ? PROMPT_TOO_LONG : null;
   }
 
   /** If a call cannot be sent because a store is unavailable, the hook before it must not run again. */
