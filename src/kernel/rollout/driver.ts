@@ -120,6 +120,8 @@ export class RolloutDriver {
   #hadItsTurn = false;
   /** The latest time of its next event: reconciliation need not ask before. */
   nextEventAt = 0;
+  /** True while it makes a call, or waits for a connection to make it: the stored state may not say so. */
+  isCalling = false;
 
   constructor(parts: DriverParts) {
     this.#parts = parts;
@@ -154,6 +156,7 @@ export class RolloutDriver {
         // A wait beyond the deadline ends at the deadline.
         return { wakeAt: Math.min(deadline, Math.max(notBefore, at)) };
       }
+      this.isCalling = effect.kind === "sample";
       const after = effect.kind === "sample" ? await this.#trySample(rollout) : await this.#step(effect, rollout);
       if ("wakeAt" in after) return after;
       rollout = after;

@@ -199,6 +199,9 @@ export class ShardRollout {
     const rubric = finish.reported === null || this.over ? [] : await this.#rubric();
     const rollout = this.#looked(() => this.#store.load());
     const isOver = rollout === null || rollout.phase === "close" || rollout.phase === "done";
+    if (this.#store.cancelRequest() === "overload" && this.#store.agent().finish === null) {
+      return { over: "cancelled: overload" };
+    }
     // A repeat of the request that ended it gets the same answer.
     if (isOver && this.#store.agent().finish === null) return { over: describeEnd(rollout) };
     const refused = rollout === null || isOver ? null : refusalOfFinish(finish, rollout, rubric);
@@ -228,6 +231,8 @@ export class ShardRollout {
   giveBack(): UnspentBudget | null {
     const rollout = this.#looked(() => this.#store.load());
     if (this.over || this.cancelled || rollout === null || !this.#desk.isIdle(rollout)) return null;
+    // A worker that lost its lease may have made it.
+    if (this.#driver?.isCalling === true) return null;
     const { asks, spent, ceiling } = this.#store.callBudget();
     if (ceiling > spent) {
       this.#store.setCallBudget(withoutRest(this.#store.callBudget()));
