@@ -7,11 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { PACKAGE_ROOT } from "../../src/local/package-root.ts";
-
-// Each test boots workerd twice.
-vi.setConfig({ testTimeout: 60_000 });
 
 /** An object that plays nothing, and has the database of the rollout 0/0/0. */
 const WORKER = `

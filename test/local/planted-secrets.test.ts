@@ -8,16 +8,13 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { makeThrowAwayDirectory, secretOf } from "../../src/local/state-directory.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { testPort } from "./test-port.ts";
 import { calculator } from "./training/training-runs.ts";
-
-// It boots a complete workerd, which takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 const cleanup: (() => Promise<unknown> | undefined)[] = [];
 afterEach(async () => {

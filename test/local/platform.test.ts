@@ -13,15 +13,12 @@ import {
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { DirectoryInUse } from "../../src/local/directory-lock.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { markOf } from "../../src/local/processes.ts";
 import { readReadyFile } from "../../src/local/state-directory.ts";
 import { testPort } from "./test-port.ts";
-
-// Each test boots one or two workerds, which takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 const root = join(import.meta.dirname, "fixture-worker");
 const booted: Platform[] = [];

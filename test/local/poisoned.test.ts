@@ -3,10 +3,8 @@
  * what hangs, restarts, finds the rollout that caused it, and continues everybody else's work. Real processes: the
  * deployed bundle, its workerd, and the watch.
  */
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { again, play, without } from "./poison/play.ts";
-
-vi.setConfig({ testTimeout: 600_000 });
 
 test("a hook that never returns ends its own rollout, and 30 rollouts waiting in hooks are scored", async () => {
   const played = await play({ 23: "setup" }, 31, 0, 4000);

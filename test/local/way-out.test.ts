@@ -9,9 +9,6 @@ import { NETWORK_BINDING, networkService } from "../../src/local/miniflare.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { testPort } from "./test-port.ts";
 
-// Each test boots a workerd.
-vi.setConfig({ testTimeout: 60_000 });
-
 const root = join(import.meta.dirname, "fixture-worker");
 let [platform, server]: [Platform | undefined, Server | undefined] = [undefined, undefined];
 afterEach(async () => {

@@ -33,8 +33,11 @@ async function readShell({ ASSETS }: Env): Promise<string> {
   return await reply.text();
 }
 
-/** Only a local platform gets requests for them: see wrangler.toml. */
-export const ASSET_PATHS = "/assets/*";
+/**
+ * Only a local platform gets requests for them: see wrangler.toml. No other path, since an encoded slash would lead to
+ * assets outside of the folder.
+ */
+export const ASSET_PATHS = "/assets/:name{[\\w.-]+}";
 
 export function assetReply({ env, req }: ApiContext): Promise<Response> {
   return env.ASSETS.fetch(req.raw);

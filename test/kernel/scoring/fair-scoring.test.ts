@@ -1,6 +1,6 @@
 /** Slow scores do not block other organisations. */
 import { env } from "cloudflare:workers";
-import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, SingleTurnEnv, spendWork } from "../../../src/core/entry.ts";
 import { auditRun } from "../../../src/kernel/service/audit-run.ts";
@@ -43,9 +43,6 @@ function watchSlow(): () => unknown[] {
   Object.assign(env, Object.fromEntries(watched));
   return () => watched.flatMap(([, { given }]) => given);
 }
-
-/** Each test takes seconds of computing, also on a slow machine. */
-vi.setConfig({ testTimeout: 240_000 });
 
 /** Texts of this length take about 1,000,000 steps to compare, and six graders compare them. */
 const LONG = 14_000;
