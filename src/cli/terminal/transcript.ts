@@ -110,7 +110,7 @@ function conversation(rollout: RolloutView, page: Page): string[][] {
     return prompt.length === 0 ? [] : [prompt];
   }
   const last = finalReply(messagesOf(rollout.prompt), messagesOf(rollout.completion), turns);
-  const lengths = turns.map((_, at) => historyOf(turns.slice(0, at + 1)).length);
+  const lengths = turns.map(({ prompt: { keep, append } }) => keep + append.length + 1);
   const next = nextTurns(
     turns.map(({ prompt }) => prompt),
     lengths,
