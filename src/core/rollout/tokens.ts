@@ -59,22 +59,6 @@ interface Tokenised {
   readonly prompt?: Pick<StoredPrompt, "after">;
 }
 
-/** The unpacked ids of every turn, in order: prompt ids, sampled ids, logprobs. */
-export function unpackTokens(
-  turns: readonly Tokenised[],
-): ({ prompt_ids: number[]; completion_ids: number[]; logprobs: number[] | null } | null)[] {
-  return turns.map(({ tokens, prompt }, index) => {
-    if (tokens === null) return null;
-    const suffix = [...int32s(tokens.prompt_suffix_ids)];
-    const logprobs = tokens.completion_logprobs;
-    return {
-      prompt_ids: tokens.forked ? suffix : [...idsAfter(turns, continuedBy(index, prompt)), ...suffix],
-      completion_ids: [...int32s(tokens.completion_ids)],
-      logprobs: logprobs === null ? null : [...float32s(logprobs)],
-    };
-  });
-}
-
 /** Prompt and sampled ids of turn `index`: the ids of a turn that continues it are stored as a suffix of them. */
 export function idsAfter(turns: readonly Tokenised[], index: number): number[] {
   const parts: Int32Array[] = [];

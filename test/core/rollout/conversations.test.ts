@@ -12,9 +12,9 @@ import {
   trajectoryOf,
 } from "../../../src/core/rollout/rollout.ts";
 import { storedPrompt } from "../../../src/core/rollout/stored-messages.ts";
-import { unpackTokens } from "../../../src/core/rollout/tokens.ts";
 import { samplesOf } from "../../../src/core/training/samples.ts";
 import { rollout as asRollout, DISPATCHED, type Sampled, stored } from "../training/sampled-turns.ts";
+import { unpackTokens } from "./unpacked-tokens.ts";
 
 const user = (content: string): Message => ({ role: "user", content });
 const start = advance(
@@ -124,7 +124,7 @@ test("a conversation that is compacted is stored from the messages on that are n
   expect(on.turns.at(-1)?.prompt).toEqual({ keep: 4, append: [user("question 4")] });
 });
 
-test("a rollout that goes on after a turn of a side conversation has that conversation and its ids", () => {
+test("a fork after a turn of a side conversation continues that conversation, with its token ids", () => {
   const { rollout, prompts } = alternate([[user("main")], [user("side")]], 4);
   const ended = advance(rollout, { type: "stopped", condition: "agent_completed", state: {} });
   const trajectory = trajectoryOf(

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { ModelResponse } from "../../../src/contract/trajectory.ts";
-import { cutResponse, packTokens, unpackTokens } from "../../../src/core/rollout/tokens.ts";
+import { cutResponse, packTokens } from "../../../src/core/rollout/tokens.ts";
+import { unpackTokens } from "./unpacked-tokens.ts";
 
 function response(
   prompt_ids: number[] | null,
