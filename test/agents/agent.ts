@@ -2,7 +2,7 @@
 import { env, exports } from "cloudflare:workers";
 import { AgentsObject } from "../../src/agents/object.ts";
 import type { LeasedRollout, RolloutFinish } from "../../src/agents/wire.ts";
-import { inside, type TestApi } from "../kernel/platform.ts";
+import { inside, type RunOptions, type TestApi } from "../kernel/platform.ts";
 
 export type Finish = Partial<Omit<RolloutFinish, "error">> & {
   readonly error?: { readonly message: string; readonly kind?: string; readonly error?: string };
@@ -73,4 +73,19 @@ export async function expire(of: TestApi): Promise<void> {
 
 export function queueOf({ scope }: TestApi) {
   return env.AGENTS.getByName(`org/${scope.orgId}/${scope.projectId}/agents`);
+}
+
+const prices = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 2_000_000 };
+
+/** A run with a cap, for the agent `tester`; each answer has at most 100 tokens. */
+export const capped = (model: string, rows: number, max_cost_micros: number): RunOptions => ({
+  ...{ environment: "agent", agent: { name: "tester" }, model, max_cost_micros, min_scored: 0 },
+  ...{ endpoint: { base_url: env.MODEL_URL, prices }, sampling: { max_tokens: 100 } },
+  dataset: Array.from({ length: rows }, (_, row) => ({ question: `Question ${row}?` })),
+});
+
+/** For each rollout its reward, or why it has none. */
+export async function outcomes(of: TestApi, id: string) {
+  const rows = await of.results(id);
+  return Object.fromEntries(rows.map((row) => [row.rollout_id, row.reason ?? row.reward]));
 }

@@ -1,26 +1,12 @@
 /** Agents in a run with `max_cost_micros`: what waits for money, what gives it back, and how rollouts end at the cap. */
-import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { expectLaw, openPlatform, type RunOptions, requestsOf, type TestApi } from "../kernel/platform.ts";
+import { expectLaw, openPlatform, requestsOf } from "../kernel/platform.ts";
 import { script } from "../kernel/script.ts";
-import { leaseOne } from "./agent.ts";
+import { capped, leaseOne, outcomes } from "./agent.ts";
 
 const user = (content: string) => ({ role: "user", content });
 /** A call of the model with a prompt of about so many bytes; its bound is that, and 200 for the answer. */
 const prompt = (bytes: number) => ({ messages: [user("a".repeat(bytes))] });
-
-const prices = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 2_000_000 };
-
-const capped = (model: string, rows: number, max_cost_micros: number): RunOptions => ({
-  ...{ environment: "agent", agent: { name: "tester" }, model, max_cost_micros, min_scored: 0 },
-  ...{ endpoint: { base_url: env.MODEL_URL, prices }, sampling: { max_tokens: 100 } },
-  dataset: Array.from({ length: rows }, (_, row) => ({ question: `Question ${row}?` })),
-});
-
-async function outcomes(of: TestApi, id: string) {
-  const rows = await of.results(id);
-  return Object.fromEntries(rows.map((row) => [row.rollout_id, row.reason ?? row.reward]));
-}
 
 async function refusalOf(call: Promise<Response>) {
   const response = await call;

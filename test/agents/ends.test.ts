@@ -1,11 +1,11 @@
 /** The end of an agent's rollout when it is cancelled or the platform is killed at the same time. */
-import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
+import type { AgentFinish } from "../../src/kernel/messages/agent-wire.ts";
 import { RolloutObject } from "../../src/kernel/rollout/object.ts";
 import { RunObject } from "../../src/kernel/run/object.ts";
-import { isOf, openPlatform, type RunOptions, release, requestsOf, type TestApi } from "../kernel/platform.ts";
+import { isOf, openPlatform, release, requestsOf } from "../kernel/platform.ts";
 import { script } from "../kernel/script.ts";
-import { leaseOne, type Played } from "./agent.ts";
+import { capped, leaseOne, outcomes, type Played } from "./agent.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -14,22 +14,15 @@ afterEach(() => {
 /** The runtime's text if the process of an object ended. */
 const LOST = "Network connection lost.";
 const user = (content: string) => ({ role: "user", content });
+const CAP = 5000;
 /** A prompt that does not fit into the cap of these runs. */
 const LARGE = { messages: [user("a".repeat(9000))] };
 const SOLVED = { rewards: { solved: 1 } };
-
-const prices = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 2_000_000 };
-
-const capped = (model: string, rows: number): RunOptions => ({
-  ...{ environment: "agent", agent: { name: "tester" }, model, max_cost_micros: 5000, min_scored: 0 },
-  ...{ endpoint: { base_url: env.MODEL_URL, prices }, sampling: { max_tokens: 100 } },
-  dataset: Array.from({ length: rows }, (_, row) => ({ question: `Question ${row}?` })),
-});
-
-async function outcomes(of: TestApi, id: string) {
-  const rows = await of.results(id);
-  return Object.fromEntries(rows.map((row) => [row.rollout_id, row.reason ?? row.reward]));
-}
+/** The same, as its object gets it. */
+const END: AgentFinish = {
+  ...{ answer: null, state: {}, stop_condition: null, is_truncated: false, error: null },
+  reported: { rewards: { solved: { score: 1, weight: 1 } }, metrics: {} },
+};
 
 async function answerTo(finish: Promise<Response>) {
   const response = await finish;
@@ -42,7 +35,7 @@ const budget = ({ rollout_id }: Played) => [409, `${rollout_id} has ended: cance
 test("an agent that ends its rollout while a call waits for money is scored with what it reported", async () => {
   const of = await openPlatform();
   const model = script(["one"], {}, { held: true });
-  const { id } = await of.start(capped(model, 2));
+  const { id } = await of.start(capped(model, 2, CAP));
   const [first, second] = [await leaseOne(of, "tester"), await leaseOne(of, "tester", "other")];
   const said = second.say(user("a"));
   const [sent] = await requestsOf(model, 1);
@@ -64,7 +57,7 @@ for (const [status, name] of [
     const of = await openPlatform();
     const fault = { kind: "status", status } as const;
     const model = script(["one", { fault }], {}, { held: true });
-    const { id } = await of.start(capped(model, 1));
+    const { id } = await of.start(capped(model, 1, CAP));
     const rollout = await leaseOne(of, "tester");
     const said = rollout.say(user("a"));
     const [first] = await requestsOf(model, 1);
@@ -82,7 +75,7 @@ for (const [status, name] of [
 
 test("an agent that ends its rollout after the cap did gets a conflict that names the outcome", async () => {
   const of = await openPlatform();
-  const { id } = await of.start(capped(script(["one"]), 1));
+  const { id } = await of.start(capped(script(["one"]), 1, CAP));
   const rollout = await leaseOne(of, "tester");
   expect((await rollout.chat(LARGE)).status).toBe(409);
   for (const _ of [1, 2]) expect(await answerTo(rollout.finish(SOLVED))).toEqual(budget(rollout));
@@ -92,7 +85,7 @@ test("an agent that ends its rollout after the cap did gets a conflict that name
 
 test("an end that the agent reports before a cancel is written counts, and a later one does not", async () => {
   const of = await openPlatform();
-  const { id } = await of.start(capped(script(["one"]), 3));
+  const { id } = await of.start(capped(script(["one"]), 3, CAP));
   const [first, second, third] = [
     await leaseOne(of, "tester"),
     await leaseOne(of, "tester"),
@@ -123,7 +116,7 @@ test("an end that the agent reports before a cancel is written counts, and a lat
 for (const at of ["before", "after"] as const) {
   test(`an end whose answer is lost in a kill ${at} its write is accepted when it is sent again`, async () => {
     const of = await openPlatform();
-    const { id } = await of.start(capped(script(["one"]), 1));
+    const { id } = await of.start(capped(script(["one"]), 1, CAP));
     const rollout = await leaseOne(of, "tester");
     const finish = RolloutObject.prototype.finishForAgent;
     let kills = 0;
@@ -146,9 +139,26 @@ for (const at of ["before", "after"] as const) {
   });
 }
 
+test("an end that its agent reports after the platform shed the rollout is refused", async () => {
+  const of = await openPlatform();
+  const { id } = await of.start(capped(script(["one"]), 1, CAP));
+  const rollout = await leaseOne(of, "tester");
+  const { rollout_id } = rollout;
+  const reply = await of.inRollout(rollout_id, async ({ object }) => {
+    const [, ended] = await Promise.all([
+      object.cancel([{ rollout_id, reason: "overload" }]),
+      object.finishForAgent(rollout_id, rollout.lease, END),
+    ]);
+    return ended;
+  });
+  expect(reply).toEqual({ over: "cancelled: overload" });
+  await of.ended(id);
+  expect(await outcomes(of, id)).toEqual({ [rollout_id]: "overload" });
+});
+
 test("a rollout that the cap ended before a kill keeps this end, whatever its agent reports after it", async () => {
   const of = await openPlatform();
-  const { id } = await of.start(capped(script(["one"]), 1));
+  const { id } = await of.start(capped(script(["one"]), 1, CAP));
   const rollout = await leaseOne(of, "tester");
   let finished = false;
   const answered = RunObject.prototype.answered;
@@ -170,7 +180,7 @@ test("a rollout that the cap ended before a kill keeps this end, whatever its ag
 
 test("a repeat of the end gets the same answer after the objects of the run were freed, and another end the outcome", async () => {
   const of = await openPlatform();
-  const { id } = await of.start(capped(script(["one"]), 3));
+  const { id } = await of.start(capped(script(["one"]), 3, CAP));
   const finish = { answer: "four", ...SOLVED, metrics: { steps: 2 } };
   const failure = { error: { message: "no such file", error: "FileNotFoundError" } };
   const [first, second] = [await leaseOne(of, "tester"), await leaseOne(of, "tester")];
