@@ -3,7 +3,7 @@
 interface EndpointPreset {
   /** Up to and including the version. */
   readonly base_url: string;
-  /** The environment variable that the server's own documentation uses for the key. */
+  /** The environment variable that usually has its key. */
   readonly key: string;
   /** False: a server on this machine, which usually has no key. */
   readonly needsKey: boolean;

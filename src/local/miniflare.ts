@@ -49,7 +49,7 @@ interface LocalRuntime {
  * Lines of the runtime that are no news for users: a finished object was retired to free its file descriptors, a reply was
  * cut so that its reader requests it again, or an alarm runs later than it was set for.
  */
-const NOTICES = /jsg\.Error: (retired|memory for this page ran out|nobody reads this reply)|^NOSENTRY /;
+const NOTICES = /jsg\.Error: (retired|memory for this page ran out|the client stopped reading)|^NOSENTRY /;
 
 export async function miniflareOptions(runtime: LocalRuntime): Promise<MiniflareOptions> {
   const workerOptions = await readWorkerOptions(runtime.root);

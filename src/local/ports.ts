@@ -25,7 +25,7 @@ export async function freePort(wanted: number): Promise<number> {
   throw new Error(`no free port from ${wanted} up (tried ${PORTS_TRIED})`);
 }
 
-/** A loopback port that nothing uses, for a listener that nobody has to know. */
+/** A free loopback port that the system chooses, for a listener whose port clients need not know. */
 export function unusedPort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer().once("error", reject);

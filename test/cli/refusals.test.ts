@@ -36,7 +36,7 @@ const REFUSED: [CommandName, string, string][] = [
   ["endpoint add", "x", "--base-url: is required, -b URL, or the name of a known server: openai, openrouter"],
   ["endpoint add", "groq -m m", "groq needs a key: set GROQ_API_KEY, or name another variable with -k VAR"],
   ["endpoint add", "x --preset vllm -b http://h/v1", "--preset: cannot be combined with --base-url"],
-  ["endpoint add", "x --preset nobody", "--preset: nobody is not one of openai, "],
+  ["endpoint add", "x --preset unknown", "--preset: unknown is not one of openai, "],
   ["endpoint add", "x -b nowhere", "--base-url: nowhere is not a URL"],
   ["endpoint add", "x -b http://h/v1 -k NO_SUCH_VARIABLE", "NO_SUCH_VARIABLE is not set"],
   ["endpoint add", "x -b http://h/v1 --input-price 1", "--output-price: is required: set both prices"],

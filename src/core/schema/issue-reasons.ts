@@ -24,7 +24,7 @@ export function reasonOf(issue: Issue): string {
   return OF_ZOD.test(issue.message) ? (ownReason(issue) ?? issue.message) : issue.message;
 }
 
-/** Null: there is no own text for it. */
+/** Null if zod's own text is kept. */
 function ownReason(issue: Issue): string | null {
   switch (issue.code) {
     case "invalid_type": {

@@ -158,8 +158,8 @@ function versionOf(
   { dispatch_version, newest_version, served }: SamplingFacts,
 ): number | "unpublished_version" | "unknown_version" {
   const met = served && servedDuring(served, whileCalled(turn));
-  const any = Number.MAX_SAFE_INTEGER;
-  const newest = Math.min(newest_version ?? any, met?.newest ?? any);
+  const unlimited = Number.MAX_SAFE_INTEGER;
+  const newest = Math.min(newest_version ?? unlimited, met?.newest ?? unlimited);
   const [first, last] = [turn.first_policy_version, turn.policy_version].map(versionIn);
   if ([first, last].some((version) => version === undefined || (version ?? 0) > newest)) return "unpublished_version";
   if (last !== null && last !== undefined) return last;

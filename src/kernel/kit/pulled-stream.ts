@@ -25,7 +25,7 @@ export function pulledStream({ next, end }: Pulled, after: After = inTime): Read
   };
   const giveUpLater = (controller: ReadableStreamDefaultController) => {
     disarm = after(LIMITS.bodyPauseMs, () => {
-      controller.error(new Error("nobody reads this reply"));
+      controller.error(new Error("the client stopped reading this reply"));
       over().catch(() => undefined);
     });
   };

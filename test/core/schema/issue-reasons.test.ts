@@ -1,4 +1,4 @@
-/** What zod finds is said in our words, unless the schema has words of its own. */
+/** The text of a zod issue: ours, unless the schema sets a text of its own. */
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { issueText } from "../../../src/core/schema/issues.ts";

@@ -39,7 +39,7 @@ test("a reader that takes nothing for too long is cut off", async () => {
   await reader.read();
   expect(armed.size).toBe(1);
   for (const late of armed) late();
-  await expect(reader.read()).rejects.toThrow("nobody reads this reply");
+  await expect(reader.read()).rejects.toThrow("the client stopped reading this reply");
   expect([armed.size, ends()]).toEqual([0, 1]);
 });
 
