@@ -2,7 +2,9 @@
  * Defines a command: what it takes and what it does. Its help text, the options of `parseArgs`, the completion scripts
  * and docs/reference/commands.md are all made from this one value.
  */
+
 import { parseArgs } from "node:util";
+import { COMMAND } from "../local/package-root.ts";
 import { type ExitCode, usageError } from "./exit.ts";
 
 /** A guess is dropped if more than this share of the word would have to change. */
@@ -246,7 +248,7 @@ function checkNames(command: string, flags: Flags, args: readonly string[]): voi
   for (const token of tokens) {
     if (token.kind !== "option" || Object.hasOwn(flags, token.name)) continue;
     const guess = token.rawName.startsWith("--") ? nearest(token.name, Object.keys(flags)) : null;
-    const hint = guess === null ? `rollcall ${command} --help lists them` : `did you mean: --${guess}?`;
+    const hint = guess === null ? `${COMMAND} ${command} --help lists them` : `did you mean: --${guess}?`;
     throw usageError(`${token.rawName} is not a flag of ${command}; ${hint}`);
   }
 }

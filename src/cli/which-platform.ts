@@ -3,6 +3,7 @@
  * none of them is given, connect.ts uses the platform that runs on the state directory, then the default profile, then
  * the command's own platform. Profiles change nothing for a user who has none.
  */
+import { COMMAND } from "../local/package-root.ts";
 import { usageError } from "./exit.ts";
 import { configFile, DEFAULT_PROFILE, findProfile, LOCAL, type Profile, readProfiles } from "./profiles.ts";
 
@@ -53,7 +54,7 @@ export function projectNamed({ project }: PlatformAsked): string | undefined {
 function byKeyVariable(given: string, asked: PlatformAsked): Elsewhere {
   const key = process.env["ROLLCALL_API_KEY"];
   if (!key) {
-    const message = `ROLLCALL_API_KEY must hold a key of ${given}; or log in there: rollcall login --platform ${given}`;
+    const message = `ROLLCALL_API_KEY must hold a key of ${given}; or log in there: ${COMMAND} login --platform ${given}`;
     throw usageError(message, "ROLLCALL_API_KEY");
   }
   return {
@@ -70,7 +71,7 @@ function byProfile(name: string, asked: PlatformAsked): Elsewhere | typeof LOCAL
   const profile = findProfile(file, name);
   if (profile !== undefined) return elsewhereOf(name, profile, asked);
   const known = Object.keys(readProfiles(file)).join(", ") || "none";
-  const message = `--profile: there is no profile ${name} in ${file}, only ${known}. Log in: rollcall login --profile ${name}`;
+  const message = `--profile: there is no profile ${name} in ${file}, only ${known}. Log in: ${COMMAND} login --profile ${name}`;
   throw usageError(message, "profile");
 }
 

@@ -7,10 +7,12 @@
  * files that no rollout reads. It does not cover the core, whose rollout state has its own version. Paths are real
  * paths, so a linked package and its folder are the same package.
  */
+
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import * as z from "zod";
+import { COMMAND } from "./package-root.ts";
 
 export interface EnvironmentPackage {
   readonly id: string;
@@ -112,7 +114,7 @@ function readManifest(folder: string): z.infer<typeof Manifest> {
   const file = join(folder, "package.json");
   if (!existsSync(file)) {
     throw new NoEnvironmentPackage(
-      `${folder} has no package.json; create an environment with: rollcall env init <name>`,
+      `${folder} has no package.json; create an environment with: ${COMMAND} env init <name>`,
     );
   }
   try {

@@ -82,6 +82,12 @@ function resolvedFrom(modules: string, place: string): string | undefined {
   return packages[place]?.resolved;
 }
 
+/**
+ * How a person runs this command line again: it begins the commands that are printed. npx without an installation has its
+ * copy in a folder `_npx`; there `npx rollcall` would fetch the package of that name, which belongs to someone else.
+ */
+export const COMMAND = PACKAGE_ROOT.includes(`${sep}_npx${sep}`) ? `npx ${rollcallSpecifier()}` : "npx rollcall";
+
 /** The source files of a Worker: paths relative to `root`, sorted. */
 export function workerSources(root: string): string[] {
   return globSync(SOURCES, { cwd: root, withFileTypes: true, exclude: NO_SOURCES })

@@ -101,7 +101,7 @@ test("a project is named by a flag, a variable or the profile, and the error for
   await good(type("run list --project math"));
   await good(type("run list", "", { ROLLCALL_PROJECT: "math" }));
   const nope = await type("run list --project nope");
-  expect([nope.code, nope.stderr]).toEqual([2, expect.stringContaining("rollcall project list lists")]);
+  expect([nope.code, nope.stderr]).toEqual([2, expect.stringContaining("npx rollcall project list lists")]);
   await good(type(`login --platform ${platform.url} --key-stdin --profile work --project math`, admin.key));
   const listed = await good(type("run list --profile work --json"));
   expect(listed.stderr).toBe(`On ${platform.url}, with the profile work, project math\n`);
@@ -133,7 +133,7 @@ test("a new key is alone on stdout, works for its scopes, and no other command p
   const refused = await type("key list", "", withIt);
   expect([refused.code, refused.stderr]).toEqual([
     2,
-    expect.stringMatching(/lacks the scope admin; rollcall whoami shows/),
+    expect.stringMatching(/lacks the scope admin; npx rollcall whoami shows/),
   ]);
   const updated = await good(type(`key update ${id} --scope runs:write --scope rollouts:read --no-rpm`));
   expect(updated.stdout).toMatch(/may +runs:write, rollouts:read\n/);
@@ -166,7 +166,10 @@ test("logging out may revoke the key, and a profile with a revoked key gets the 
   expect(revoked_at).toEqual(expect.any(Number));
   keepProfile(file, "old", { platform: platform.url, key: "rk_old", project: null });
   const old = await type("run list --profile old");
-  expect([old.code, old.stderr]).toEqual([2, expect.stringContaining("; log in again: rollcall login --profile old")]);
+  expect([old.code, old.stderr]).toEqual([
+    2,
+    expect.stringContaining("; log in again: npx rollcall login --profile old"),
+  ]);
   const kept = await type("logout --profile old --revoke");
   expect([kept.code, kept.stderr]).toEqual([2, expect.stringContaining("rejected this key")]);
   expect(Object.keys(readProfiles(file))).toEqual(["default", "old"]);
@@ -206,7 +209,7 @@ test("a person is invited, becomes a member with their own profile, and is remov
   const invited = await good(type("invitation create ann@example.com --role developer"));
   const [link, token = ""] = invited.stdout.split("#");
   expect([link, token]).toEqual([`${platform.url}/join`, expect.stringMatching(/^rki_\w+\n$/)]);
-  expect(invited.stderr).toContain(`rollcall invitation accept --platform ${platform.url}`);
+  expect(invited.stderr).toContain(`npx rollcall invitation accept --platform ${platform.url}`);
   const ann = person();
   const accepted = await good(
     ann.type(`invitation accept --platform ${platform.url} --name Ann --token-stdin`, invited.stdout),
@@ -368,7 +371,9 @@ test("deleting a run says at once how long it takes, and again at the timeout", 
   expect(stderr).toMatch(
     /^del_\w+ has started\. It finishes about 15 minutes after the run has ended, and continues without/m,
   );
-  expect(stderr).toMatch(/the time of --timeout is over; a started deletion continues: rollcall deletion show del_\w+/);
+  expect(stderr).toMatch(
+    /the time of --timeout is over; a started deletion continues: npx rollcall deletion show del_\w+/,
+  );
   const refused = await type("project delete math --json");
   expect([refused.code, JSON.parse(refused.stdout).error.param]).toEqual([2, "confirm"]);
 });

@@ -35,7 +35,7 @@ test("flags are read by the table, and negative numbers are values", () => {
 });
 
 test.each([
-  [["--no-such"], "2: --no-such is not a flag of thing do; rollcall thing do --help lists them"],
+  [["--no-such"], "2: --no-such is not a flag of thing do; npx rollcall thing do --help lists them"],
   [["--cuont", "3"], "2: --cuont is not a flag of thing do; did you mean: --count?"],
   [["-x"], "2: -x is not a flag of thing do"],
   [["-on"], "2: -o is not a flag of thing do"],

@@ -64,7 +64,7 @@ test("an environment is published, run by another organisation, fixed, compared,
   const published = await as("alice", ...publish, "--visibility", "public", "--tag", "stable");
   expect(published.stdout + published.stderr).toContain(`Published ${NAME}@0.1.0 (public)\nsha256:`);
   expect(published.stdout).toMatch(/\nvalidation passed, \d+ rows played\n[\s\S]*✓ rewards[\s\S]*\nmean rewards: /);
-  expect(published.stdout).toContain(`\n  rollcall eval ${NAME}@0.1.0 -m MODEL -b URL --profile alice\n`);
+  expect(published.stdout).toContain(`\n  npx rollcall eval ${NAME}@0.1.0 -m MODEL -b URL --profile alice\n`);
 
   edit("package.json", (text) => text.replace('"version": "0.1.0"', '"version": "0.1.1"'));
   edit("environment.ts", (text) => text.replace("default(12)", "default(13)"));

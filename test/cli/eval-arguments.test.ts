@@ -72,9 +72,9 @@ test("the command that resumes a run keeps its gates and its files, quoted where
   const files = ["--junit", "my report.xml", "-s", "-C", "a,b"];
   const { again } = parseEvalArguments(["calculator", "-n", "5", ...gates, ...files]);
   expect(again).toBe(
-    "rollcall eval --fail-under 0.8 --baseline branch=main --baseline 'os=it'\\''s' --junit 'my report.xml' --save-results --state-columns a,b",
+    "npx rollcall eval --fail-under 0.8 --baseline branch=main --baseline 'os=it'\\''s' --junit 'my report.xml' --save-results --state-columns a,b",
   );
-  expect(parseEvalArguments(["calculator"]).again).toBe("rollcall eval");
+  expect(parseEvalArguments(["calculator"]).again).toBe("npx rollcall eval");
 });
 
 test("the request holds nothing that was not given", () => {
@@ -241,7 +241,7 @@ test("a program after -- plays a run of an agent with its own name, and its flag
   const { draft, program, again } = parseEvalArguments(["gsm8k", "-n", "3", "--", "sh", "-c", "exit 1", "-n", "-5"]);
   expect(draft).toMatchObject({ num_examples: 3, agent: { name: expect.stringMatching(/^eval-\w{8}$/) } });
   expect(program).toMatchObject({ command: ["sh", "-c", "exit 1", "-n", "-5"], maxConcurrent: 8 });
-  expect([program?.again, again]).toEqual([" -- sh -c 'exit 1' -n -5", `rollcall eval --agent ${program?.name}`]);
+  expect([program?.again, again]).toEqual([" -- sh -c 'exit 1' -n -5", `npx rollcall eval --agent ${program?.name}`]);
 });
 
 test.each([

@@ -189,6 +189,31 @@ test("failed rollouts make a failed run: exit 1, or 3 with --min-scored", async 
   expect([gated.code, json(gated).status]).toEqual([3, "failed"]);
 });
 
+test.each([
+  [
+    { kind: "status", status: 404, body: { error: { message: "no model m here" } } },
+    /provider: .*404.*no model m here/,
+  ],
+  [
+    { kind: "status", status: 400, body: { detail: "max_tokens is too large" } },
+    /provider: .*400.*max_tokens is too large/,
+  ],
+  [
+    { kind: "status", status: 429, body: { error: { message: "quota of org x is used up" } } },
+    /provider: .*quota of org x is used up/,
+  ],
+  [{ kind: "garbage", status: 503, text: "upstream is away" }, /provider: .*503.*upstream is away/],
+  [{ kind: "garbage", text: "<html>proxy</html>" }, /provider: the reply is not JSON: status 200, .*18 characters/],
+  [{ kind: "empty_choices" }, /provider: .*choices/],
+  [{ kind: "reset" }, /provider: .+/],
+] as const)("the table has the endpoint's own words: %o", async (fault, words) => {
+  const broken = await model(() => "never said");
+  broken.failNext(1000, fault);
+  const { code, stdout } = await run(["calculator", "-m", "m", "-b", broken.url, "-n", "2", "--max-retries", "0"]);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(words);
+});
+
 test("failures that a run allows exit 0, and 1 with --fail-on-error", async () => {
   const flaky = await model(() => "never mind");
   const flags = ["calculator", "-m", "m", "-b", flaky.url, "-n", "2", "-c", "1", "--json"];

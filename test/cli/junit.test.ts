@@ -118,7 +118,7 @@ test("a task is one case: passed by its mean, failed, in error, or skipped", asy
     "cancelled (user): no score (0 of 1 rollouts scored)",
     "the run ended before it",
   ]);
-  expect(cases[1]?.children[0]?.text).toContain(`rollcall rollout show ${RESULT_ROW.rollout_id}`);
+  expect(cases[1]?.children[0]?.text).toContain(`npx rollcall rollout show ${RESULT_ROW.rollout_id}`);
 });
 
 test("whatever a model writes, the file is well-formed, and characters that XML cannot hold are shown as codes", async () => {

@@ -96,7 +96,7 @@ test("flags come before variables, and a default profile after both", () => {
 
 test("an invalid choice is refused with what to do", () => {
   ownFile();
-  expect(() => namedPlatform({ profile: "work" })).toThrow("Log in: rollcall login --profile work");
+  expect(() => namedPlatform({ profile: "work" })).toThrow("Log in: npx rollcall login --profile work");
   expect(() => namedPlatform({ profile: "toString" })).toThrow("there is no profile toString");
   expect(() => namedPlatform({ profile: "a", platform: "http://h" })).toThrow("cannot be combined with --platform");
   expect(() => namedPlatform({ platform: "http://h" })).toThrow("rollcall login --platform http://h");

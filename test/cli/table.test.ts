@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Reason } from "../../src/cli/eval/reasons.ts";
 import { comparisonText } from "../../src/cli/eval/summary.ts";
 import { signedText, timeText } from "../../src/cli/terminal/format.ts";
 import { resultsTable } from "../../src/cli/terminal/results.ts";
@@ -7,18 +8,31 @@ import type { RunView } from "../../src/contract/run.ts";
 import { COMPARISON } from "../kernel/http/examples.ts";
 import { aRun } from "./a-run.ts";
 
+const tableOf = (run: RunView, reasons: readonly Reason[] = []) =>
+  resultsTable([{ run, reasons }], Number.POSITIVE_INFINITY);
 const notesOf = (run: Parameters<typeof aRun>) =>
-  resultsTable([aRun(...run)], Number.POSITIVE_INFINITY)
+  tableOf(aRun(...run))
     .split("\n")
     .filter((line) => line.includes("not scored") || line.includes("failed:"));
 
 test("unscored rollouts are counted by cause, with the command that shows more", () => {
   const [note] = notesOf([{ scored: 7, failed: { provider: 2 }, cancelled: { user: 1 } }]);
   expect(note).toBe(
-    "  calculator: not scored: provider 2, user 1; why: rollcall run results run_01aaaaaaaaaaaaaaaaaaaaaaaa --outcome failed",
+    "  calculator: not scored: provider 2, user 1; why: npx rollcall run results run_01aaaaaaaaaaaaaaaaaaaaaaaa --outcome failed",
   );
   expect(notesOf([{ unscored: { scorer: 1 } }])[0]).toMatch(/--outcome unscored$/);
   expect(notesOf([{ cancelled: { user: 1 } }])[0]).toMatch(/: user 1$/);
+});
+
+test("each class of failure has its most frequent message on a line, and the number of rollouts with others", () => {
+  const run = aRun({ scored: 7, failed: { provider: 4, timeout: 1 } });
+  const reasons = [
+    { outcome: "failed", cause: "provider", n: 4, message: "404 from http://h: no model \x1b[31mx", others: 1 },
+    { outcome: "failed", cause: "timeout", n: 1, message: null, others: 0 },
+  ] as const;
+  expect(tableOf(run, reasons).split("\n").slice(-1)).toEqual([
+    "    provider: 404 from http://h: no model \\u{1b}[31mx (and 1 with other messages)",
+  ]);
 });
 
 test("the details of the mean are its intervals, pass@k, and how many rollouts were truncated", () => {
@@ -33,7 +47,7 @@ test("the details of the mean are its intervals, pass@k, and how many rollouts w
     ...{ reward, pass_at_k: { "1": 0.5, "2": null }, pass_hat_k: { "1": 0.25, "2": null } },
   };
   const noteOf = (pass_k?: RunView["report"]["pass_k"]) =>
-    resultsTable([{ ...run, report: { ...report, pass_k } }], Number.POSITIVE_INFINITY).split("\n")[3];
+    tableOf({ ...run, report: { ...report, pass_k } }).split("\n")[3];
   const before = "  calculator: reward 95 % 0.300 to 0.700; Wilson 0.250 to 0.750;";
   expect(noteOf()).toBe(`${before} pass@1 0.500, pass@2 –; pass^1 0.250, pass^2 –; cut off 3`);
   const tasks = (n_tasks: number) => ({ n_tasks, n_too_few: 1200 - n_tasks, at_se: null, hat_se: null });
@@ -68,7 +82,7 @@ test("an interval beyond the observed rewards says so; one within them, and an o
       ...(range && { range }),
     };
     const report = { ...run.report, reward };
-    return resultsTable([{ ...run, report }], Number.POSITIVE_INFINITY).split("\n")[3];
+    return tableOf({ ...run, report }).split("\n")[3];
   };
   const beyond = "  calculator: reward 95 % 0.970 to 1.010, outside the observed rewards, 0.000 to 1.000";
   expect(noteOf([0, 1])).toBe(beyond);
@@ -87,16 +101,14 @@ test("the judges' cost is separate from the policy's tokens, if any judge was ca
   const run = aRun({ scored: 1 });
   const judge = { prompt_tokens: 1000, completion_tokens: 234, total_tokens: 1234, calls: 3, cost_micros: null };
   const report = { ...run.report, usage: { ...run.report.usage, judge } };
-  expect(resultsTable([{ ...run, report }], Number.POSITIVE_INFINITY)).toContain(
-    "  calculator: judges: 3 calls, 1,234 tokens",
-  );
-  expect(resultsTable([run], Number.POSITIVE_INFINITY)).not.toContain("judges");
+  expect(tableOf({ ...run, report })).toContain("  calculator: judges: 3 calls, 1,234 tokens");
+  expect(tableOf(run)).not.toContain("judges");
 });
 
 test("a run's cost is printed if it is known and not zero", () => {
   const cost = { policy_micros: null, judge_micros: 0, charged_micros: 1520 };
   const noted = (known: Partial<typeof cost> | { policy_micros: number }) =>
-    resultsTable([{ ...aRun({ scored: 1 }), cost: { ...cost, ...known } }], Number.POSITIVE_INFINITY);
+    tableOf({ ...aRun({ scored: 1 }), cost: { ...cost, ...known } });
   expect(noted({})).toContain("  calculator: cost: $0.00152 charged by the platform");
   expect(noted({ policy_micros: 2_500_000 })).toContain("cost: $2.50 the model, $0.00152 charged by the platform");
   expect(noted({ charged_micros: 0 })).not.toContain("cost:");
@@ -111,7 +123,7 @@ test("the environments of a group are listed below it, each with its own figures
   });
   const members = { math: of(0.25, 0), "tools/sql": of(0.75, 2) };
   const report = { ...run.report, metrics: { right: { mean: 0.5, se: null, n: 6 } }, members };
-  const lines = resultsTable([{ ...run, report }], Number.POSITIVE_INFINITY).split("\n");
+  const lines = tableOf({ ...run, report }).split("\n");
   expect(lines[3]).toMatch(/^- math +0\.250 ± 0\.125 +2 +3 +scored 3$/);
   expect(lines[4]).toMatch(/^- tools\/sql +0\.750 ± 0\.125 +2 +5 +scored 3, failed 2$/);
   const notes = lines.filter((line) => line.includes("right"));

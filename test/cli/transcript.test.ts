@@ -43,6 +43,23 @@ test("a result that does not fit next to its call is below it", () => {
   → tool   Error: a is required`);
 });
 
+test("judges have their verdict and reason, or their error; a tool call that failed is marked", () => {
+  const judgement = {
+    ...{ model: "gpt", key: "k", pass: 0, seed: null, left_out: 0, cached: false, calls: 1, cost_micros: null },
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+  };
+  const judgements = [
+    { ...judgement, judge: "tone", verdict: "yes", reason: "It is polite.", error: null },
+    { ...judgement, judge: "facts", verdict: null, reason: null, error: "no verdict in its answer" },
+  ];
+  const turns = aRollout().turns.map((turn, at) => (at === 0 ? { ...turn, tool_failed: [false, true] } : turn));
+  const text = transcript(aRollout({ turns, judgements }), PLAIN);
+  expect(text).toContain('assistant  add({"a":3,"b":4}) → 7\n           add({}) → failed: Error: a is required\n');
+  expect(text).toMatch(
+    /── Judges ─+\ntone {7}yes, by gpt\nreason {5}It is polite.\nfacts {6}no verdict, by gpt\nerror {6}no verdict in its answer\n/,
+  );
+});
+
 test("a call without a result says so, and so does an answer without text", () => {
   const rollout = aRollout();
   const turns = rollout.turns.slice(0, 1);

@@ -166,7 +166,7 @@ test("an upgrade with --drain that is interrupted or killed is left draining, wh
     {
       smoke: "skipped",
       findings: expect.arrayContaining([
-        expect.objectContaining({ level: "warning", fix: "rollcall deploy resume --name prod" }),
+        expect.objectContaining({ level: "warning", fix: "npx rollcall deploy resume --name prod" }),
       ]),
     },
   ]);

@@ -73,7 +73,7 @@ test.each([
 
 test.each([
   ["./nowhere", {}, "does not exist"],
-  ["./empty", {}, "has no package.json; create an environment with: rollcall env init"],
+  ["./empty", {}, "has no package.json; create an environment with: npx rollcall env init"],
   ["./dice", { rollcall: undefined }, 'add "rollcall": { "environment": "./environment.ts" }'],
   ["./dice", { rollcall: { environment: "./else.ts" } }, "has no ./else.ts"],
   ["./dice", { name: "Dice!" }, '"Dice!" cannot be an environment\'s id'],

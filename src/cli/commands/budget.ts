@@ -1,5 +1,7 @@
 /** `rollcall budget …`: the maximum that may be charged in a month. */
+
 import { BUDGET_TARGETS, type BudgetView } from "../../billing/wire.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { defined } from "../argument-values.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
@@ -20,7 +22,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.budgets.list({ limit: 100 }, { signal }));
-      const none = "No budgets. Create one with: rollcall budget create organization --limit DOLLARS";
+      const none = `No budgets. Create one with: ${COMMAND} budget create organization --limit DOLLARS`;
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },

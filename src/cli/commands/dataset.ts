@@ -1,8 +1,10 @@
 /** `rollcall dataset push | list | show | delete`, and `rollcall dataset upload list | delete`. */
+
 import { statSync } from "node:fs";
 import type { DatasetUploadView } from "../../contract/dataset-upload.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { DatasetRow, DatasetView } from "../../contract/uploaded-dataset.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import type { UploadProgress } from "../../sdk/client.ts";
 import { environmentArgs } from "../argument-values.ts";
 import { ARGS_FLAG, command, PLATFORM_FLAGS } from "../command-line.ts";
@@ -78,7 +80,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.datasets.list({}, { signal }));
-      const none = "No datasets. Upload one with: rollcall dataset push FILE.jsonl";
+      const none = `No datasets. Upload one with: ${COMMAND} dataset push FILE.jsonl`;
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },

@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DeletionView } from "../../contract/deletion.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { askAloud, isAsking, notConfirmed } from "../confirm.ts";
 import { usageError } from "../exit.ts";
@@ -35,11 +36,11 @@ terminal it asks first; without one it needs --yes. If the command is interrupte
       if (!sure) await confirm(id, session);
       const begun = await session.client.runs.delete(id, { signal: session.signal });
       show = `show ${begun.id}${session.flags}`;
-      if (begun.state !== "done") session.term.log(`${begun.id} has started. ${GOES_ON}: rollcall deletion ${show}`);
+      if (begun.state !== "done") session.term.log(`${begun.id} has started. ${GOES_ON}: ${COMMAND} deletion ${show}`);
       const deletion = waits ? await follow(begun, session) : begun;
       return { json: deletion, text: () => deletionText(deletion) };
     };
-    return onPlatform(line, work, () => `; a started deletion continues: rollcall deletion ${show}`);
+    return onPlatform(line, work, () => `; a started deletion continues: ${COMMAND} deletion ${show}`);
   },
 });
 
@@ -97,7 +98,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.deletions.list({}, { signal }));
-      const none = "No deletions. Delete a run with: rollcall run delete RUN";
+      const none = `No deletions. Delete a run with: ${COMMAND} run delete RUN`;
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },

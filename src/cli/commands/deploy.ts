@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Finding } from "../../local/check-deployment.ts";
 import { DEPLOYMENT_FILE, Domain, JURISDICTIONS, LOCATIONS } from "../../local/deployment-file.ts";
-import { PACKAGE_ROOT } from "../../local/package-root.ts";
+import { COMMAND, PACKAGE_ROOT } from "../../local/package-root.ts";
 import { WORKER_BYTES } from "../../local/worker-bytes.ts";
 import { urlOf } from "../argument-values.ts";
 import { type CommandLine, command, type Flags } from "../command-line.ts";
@@ -197,8 +197,7 @@ const WAIT_S = 300;
 const DRAIN_WAIT_S = 1800;
 
 /** How to continue a command that may have begun a drain. */
-const DRAINING =
-  "the same command continues where this one stopped; if it had begun to drain, rollcall deploy resume lets rollouts start again";
+const DRAINING = `the same command continues where this one stopped; if it had begun to drain, ${COMMAND} deploy resume lets rollouts start again`;
 
 function drainOf(drain: boolean, seconds: number | undefined): number | null {
   if (!drain && seconds !== undefined) throw usageError("--drain-wait: needs --drain", "drain-wait");
@@ -229,7 +228,7 @@ function deployedText(name: string, { url, profile, secrets, smoke, findings }: 
       deployed: name,
       page: url,
       smoke: smoke === "good" ? "4 rollouts were played and scored" : smoke,
-      profile: profile === null ? null : `${profile}: rollcall whoami --profile ${profile}`,
+      profile: profile === null ? null : `${profile}: ${COMMAND} whoami --profile ${profile}`,
       secrets: secrets === null ? "only at Cloudflare" : `${secrets}: keep a copy`,
     }),
   ].join("\n");
@@ -258,7 +257,7 @@ function statusText({ worker, database, schema, bucket, queues, ...status }: Dep
     deployment: status.name,
     address: status.url,
     state: status.readiness,
-    draining: status.draining_since && `since ${status.draining_since}: rollcall deploy resume lets rollouts start`,
+    draining: status.draining_since && `since ${status.draining_since}: ${COMMAND} deploy resume lets rollouts start`,
     account: status.account_id,
     worker: `${worker.name}: ${worker.version === null ? "not deployed" : `${worker.version} since ${worker.since}`}`,
     secrets: status.secrets.join(", ") || "none",

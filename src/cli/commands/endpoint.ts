@@ -1,5 +1,7 @@
 /** `rollcall endpoint …`: named endpoints. A key is read from an environment variable, never from the command line. */
+
 import type { EndpointCapabilities, EndpointView } from "../../contract/endpoint.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { defined, urlOf, variableNamedBy } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
 import { ENDPOINT_PRESETS } from "../endpoint-presets.ts";
@@ -41,7 +43,7 @@ const ADD = command({
   help: "create an endpoint and probe it",
   more: `One short call checks what it supports; an endpoint that does not answer is still created.
 The base URL and the variable of the key are known for ${Object.keys(ENDPOINT_PRESETS).join(", ")}:
-for these the name is enough, such as: rollcall endpoint add openrouter -m qwen/qwen3-32b`,
+for these the name is enough, such as: ${COMMAND} endpoint add openrouter -m qwen/qwen3-32b`,
   flags: {
     preset: {
       value: "SERVER",
@@ -78,7 +80,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.endpoints.list({}, { signal }));
-      const none = "No endpoints. Create one with: rollcall endpoint add NAME -b URL, or the name of a known server";
+      const none = `No endpoints. Create one with: ${COMMAND} endpoint add NAME -b URL, or the name of a known server`;
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },

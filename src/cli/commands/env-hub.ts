@@ -1,7 +1,9 @@
 /** `rollcall env search | show | yank | deprecate | tag | grant | diff`: environments that organisations publish. */
+
 import * as z from "zod";
 import type { GrantView, PublishedVersion } from "../../contract/published-environment.ts";
 import type { EnvironmentView } from "../../contract/run.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
 import { gather, onPlatform } from "../on-platform.ts";
@@ -235,7 +237,7 @@ const GRANT = command({
   takes: "<owner/name> [need]…",
   argument: "environment",
   help: "let another organisation's environment use secrets and hosts of the project",
-  more: "Without needs, it shows what is granted. Needs are written as the environment declares them: rollcall env show.",
+  more: `Without needs, it shows what is granted. Needs are written as the environment declares them: ${COMMAND} env show.`,
   flags: { revoke: { help: "take these needs back; without needs: all" }, ...PLATFORM_FLAGS },
   run(line) {
     const [id = "", ...needs] = line.positionals;

@@ -1,8 +1,10 @@
 /** `rollcall env publish | pull | install`: packages of environments, to and from a platform. */
+
 import { readFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { LIMITS } from "../../contract/limits.ts";
 import { type PublishedVersion, VISIBILITIES } from "../../contract/published-environment.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { readReadyFile, stateDirectory } from "../../local/state-directory.ts";
 import type { RollcallClient } from "../../sdk/client.ts";
 import { environmentArgs } from "../argument-values.ts";
@@ -54,7 +56,10 @@ const PUBLISH = command({
       term.log(`Publishing ${id}: ${files} files, ${bytesText(bytes.byteLength)}${from}`);
       term.log("The platform plays it with simple policies first: this can take a minute.");
       const version = await client.environments.publish(bytes, { ...publicationOf(line), signal });
-      const next = [`rollcall env show ${version.id}${flags}`, `rollcall eval ${version.id} -m MODEL -b URL${flags}`];
+      const next = [
+        `${COMMAND} env show ${version.id}${flags}`,
+        `${COMMAND} eval ${version.id} -m MODEL -b URL${flags}`,
+      ];
       return { json: { ...version, next }, text: () => publishedText(version, next) };
     });
   },
@@ -68,7 +73,7 @@ function publishWheel(line: PublishLine, path: string) {
     term.log(`Publishing ${file}: ${bytesText(bytes.byteLength)}`);
     const wheel = { file, owner: line.text("owner"), ...publicationOf(line) };
     const version = await client.environments.publish(bytes, { ...wheel, signal });
-    const next = [`rollcall env show ${version.id}${flags}`];
+    const next = [`${COMMAND} env show ${version.id}${flags}`];
     return { json: { ...version, next }, text: () => publishedText(version, next) };
   });
 }
@@ -181,7 +186,7 @@ async function platformOf(profile: string): Promise<{ readonly client: RollcallC
     return { client: new RollcallClient({ baseUrl: url, apiKey, project }), url };
   }
   const ready = readReadyFile(stateDirectory(process.env));
-  if (ready === null) throw usageError("--from: no local platform is running: start it with rollcall serve", "from");
+  if (ready === null) throw usageError(`--from: no local platform is running: start it with ${COMMAND} serve`, "from");
   return { client: new RollcallClient({ baseUrl: ready.url, apiKey: ready.key }), url: ready.url };
 }
 

@@ -2,7 +2,9 @@
  * `rollcall fleet replica …`: the engines of a fleet. Keys are read from environment variables, never from the command
  * line.
  */
+
 import type { ReplicaPatch, ReplicaView } from "../../fleets/wire.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import type { CallOptions, RollcallClient } from "../../sdk/client.ts";
 import { defined, urlOf, variableNamedBy } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
@@ -47,7 +49,7 @@ const LIST = command({
     const fleet = line.one("a fleet");
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await client.fleets.replicas.list(fleet, { signal });
-      const none = `No replicas. Add one with: rollcall fleet replica add ${fleet} NAME -b URL`;
+      const none = `No replicas. Add one with: ${COMMAND} fleet replica add ${fleet} NAME -b URL`;
       const text = () => listText(page.data, { header: REPLICA_HEADER, rowOf: replicaRow, none, room });
       return { json: page, text };
     });

@@ -1,6 +1,8 @@
 /** `rollcall fleet …`: fleets of engines, and how weights are sent to them. fleet-replica.ts has their replicas. */
+
 import { LOCATION_HINTS, UPDATE_MODES } from "../../contract/fleet.ts";
 import type { FleetPatch, FleetView } from "../../fleets/wire.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { defined } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
@@ -49,7 +51,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.fleets.list({}, { signal }));
-      const none = "No fleets. Create one with: rollcall fleet create NAME";
+      const none = `No fleets. Create one with: ${COMMAND} fleet create NAME`;
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
@@ -146,7 +148,7 @@ function fleetText(fleet: FleetView, room: number): string {
     location: fleet.location_hint,
     created: timeText(fleet.created_at),
   });
-  const none = `No replicas. Add one with: rollcall fleet replica add ${fleet.name} NAME -b URL`;
+  const none = `No replicas. Add one with: ${COMMAND} fleet replica add ${fleet.name} NAME -b URL`;
   return `${details}\n\n${listText(fleet.replicas, { header: REPLICA_HEADER, rowOf: replicaRow, none, room })}`;
 }
 

@@ -1,6 +1,8 @@
 /** `rollcall invitation …`: how people become members. Tokens are read from a terminal or stdin, never from argv. */
+
 import type { InvitationView } from "../../accounts/wire.ts";
 import { ROLES } from "../../contract/identity.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { RollcallClient } from "../../sdk/client.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { EXIT, failedOn, usageError } from "../exit.ts";
@@ -32,7 +34,7 @@ const CREATE = command({
       if (link === null) term.log(`${id} was created by an earlier attempt, and its link was lost: delete it.`);
       else {
         term.log(`Valid once, until ${timeText(expires_at)}, in a browser or with the link as the token:`);
-        term.log(`rollcall invitation accept --platform ${url}`);
+        term.log(`${COMMAND} invitation accept --platform ${url}`);
       }
       return { json: made, ...(link !== null && { text: () => link }) };
     });
@@ -48,7 +50,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.invitations.list({ limit: 100 }, { signal }));
-      const none = "No invitations. Create one with: rollcall invitation create EMAIL --role developer";
+      const none = `No invitations. Create one with: ${COMMAND} invitation create EMAIL --role developer`;
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },

@@ -1,6 +1,8 @@
 /** `rollcall key …`: keys of an organisation. A new key is printed only by the command that creates it. */
+
 import type { ApiKeyView } from "../../accounts/wire.ts";
 import { PERMISSIONS, type Permission } from "../../contract/identity.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { defined } from "../argument-values.ts";
 import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
@@ -24,7 +26,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.keys.list({ limit: 100 }, { signal }));
-      const none = "No keys. Create one with: rollcall key create NAME --scope runs:write";
+      const none = `No keys. Create one with: ${COMMAND} key create NAME --scope runs:write`;
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },

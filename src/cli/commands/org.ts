@@ -1,7 +1,9 @@
 /** `rollcall org …`: the organisation of the key; for an operator, all organisations of a deployment. */
+
 import type { ListedOrganization, OrganizationView } from "../../accounts/wire.ts";
 import type { OrganizationLimits } from "../../contract/identity.ts";
 import { BILLING_MODES } from "../../contract/money.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { defined } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
@@ -96,7 +98,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.organizations.list({ limit: 100 }, { signal }));
-      const none = "No organisations. Create one with: rollcall org create NAME";
+      const none = `No organisations. Create one with: ${COMMAND} org create NAME`;
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
@@ -156,7 +158,7 @@ Batches of training runs are left out.`,
   flags: PLATFORM_FLAGS,
   run(line) {
     const folder = line.one("a folder");
-    const goOn = () => `; written files stay; continue with: rollcall org export ${folder}`;
+    const goOn = () => `; written files stay; continue with: ${COMMAND} org export ${folder}`;
     return onPlatform(
       line,
       async (session) => {

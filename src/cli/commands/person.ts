@@ -1,6 +1,8 @@
 /** `rollcall person list | role | remove`: the members of an organisation, by id or e-mail address. */
+
 import type { PersonView } from "../../accounts/wire.ts";
 import { ROLES } from "../../contract/identity.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
 import { gather, onPlatform, type Session } from "../on-platform.ts";
@@ -18,7 +20,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.people.list({ limit: 100 }, { signal }));
-      const none = "No people, only keys. Invite somebody with: rollcall invitation create EMAIL --role developer";
+      const none = `No people, only keys. Invite somebody with: ${COMMAND} invitation create EMAIL --role developer`;
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },

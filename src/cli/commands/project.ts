@@ -1,5 +1,7 @@
 /** `rollcall project …`: the projects of an organisation, to which its runs and datasets belong. */
+
 import type { ProjectView } from "../../accounts/wire.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { defined } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
 import { askAloud, isAsking, notConfirmed } from "../confirm.ts";
@@ -27,7 +29,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.projects.list({ limit: 100 }, { signal }));
-      const none = "No projects. Create one with: rollcall project create NAME";
+      const none = `No projects. Create one with: ${COMMAND} project create NAME`;
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },

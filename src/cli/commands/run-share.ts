@@ -1,4 +1,5 @@
 /** `rollcall run share | unshare`: links with which anyone can read the report of a run. */
+import { COMMAND } from "../../local/package-root.ts";
 import { defined } from "../argument-values.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { onPlatform, question } from "../on-platform.ts";
@@ -33,7 +34,7 @@ const SHARE = command({
     const request = defined({ expires_in_s: days === undefined ? undefined : days * DAY_S });
     return onPlatform(line, async ({ client, signal }) => {
       const link = await client.reportLinks.create(id, request, { signal });
-      const how = `${link.id}, until ${timeText(link.expires_at)}; revoke it with: rollcall run unshare ${link.id}`;
+      const how = `${link.id}, until ${timeText(link.expires_at)}; revoke it with: ${COMMAND} run unshare ${link.id}`;
       return { json: link, text: () => `${link.url}\n${how}` };
     });
   },

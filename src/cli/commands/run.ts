@@ -1,10 +1,13 @@
 /** `rollcall run …`: lists, shows, follows and controls runs. */
+
 import { flatCounts, type RunAudit } from "../../contract/audit.ts";
 import { RUN_STATUSES, type RunView } from "../../contract/run.ts";
 import { RETRY_CLASSES, RetryRequest, type RunPatch } from "../../contract/run-control.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import type { CallOptions, RollcallClient } from "../../sdk/client.ts";
 import { defined } from "../argument-values.ts";
 import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
+import { reasonsOf } from "../eval/reasons.ts";
 import { evalSummary } from "../eval/summary.ts";
 import { EXIT, type ExitCode, usageError } from "../exit.ts";
 import { followRun, hasEnded } from "../follow.ts";
@@ -42,7 +45,7 @@ const LIST = command({
       limit: Math.min(limit + 1, LARGEST_PAGE),
     };
     const asked = query.status ?? query.environment ?? Object.keys(query.metadata)[0];
-    const none = asked === undefined ? "No runs. Start one with: rollcall eval" : "No such runs.";
+    const none = asked === undefined ? `No runs. Start one with: ${COMMAND} eval` : "No such runs.";
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.runs.list(query, { signal }), limit);
       const more = page.has_more ? "\nThere are more: --limit N" : "";
@@ -64,14 +67,20 @@ function rowOf(run: RunView): string[] {
   ];
 }
 
-const SHOW = question({
+const SHOW = command({
   name: "run show",
   takes: "<run>",
   reads: true,
   help: "show a run: counts, scores and errors",
-  what: "a run",
-  ask: (client, id, options) => client.runs.get(id, options),
-  text: (run, { room }) => runText(run, room),
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    const id = line.one("a run");
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const run = await client.runs.get(id, { signal });
+      const reasons = line.on("json") ? [] : await reasonsOf(client, run, signal);
+      return { json: run, text: () => runText({ run, reasons }, room) };
+    });
+  },
 });
 
 /** The endpoint or fleet where the run's model is called. */
@@ -80,7 +89,7 @@ function placeText({ endpoint, fleet }: RunView): string {
   return endpoint.name === null ? `at ${endpoint.base_url}` : `at ${endpoint.name}, ${endpoint.base_url}`;
 }
 
-function runText(run: RunView, room: number): string {
+function runText({ run, reasons }: Pick<EndedRun, "run" | "reasons">, room: number): string {
   const { counts, environment, judges } = run;
   const fields = {
     run: run.id,
@@ -107,7 +116,7 @@ function runText(run: RunView, room: number): string {
     created: timeText(run.created_at),
     finished: run.finished_at === null ? null : timeText(run.finished_at),
   };
-  return `${safeDetails(fields)}\n\n${resultsTable([run], room)}`;
+  return `${safeDetails(fields)}\n\n${resultsTable([{ run, reasons }], room)}`;
 }
 
 function tasksText({ training, num_examples, rollouts_per_example, seed }: RunView): string {
@@ -130,11 +139,12 @@ const WATCH = command({
   run(line) {
     const ids = [...new Set(line.positionals)];
     if (ids.length === 0) throw usageError("at least one run is required");
-    const goOn = () => `; the runs continue; follow them with: rollcall run watch ${ids.join(" ")}`;
+    const goOn = () => `; the runs continue; follow them with: ${COMMAND} run watch ${ids.join(" ")}`;
     const watch = async (session: Session) => {
       const ended = await watchRuns(ids, session);
-      const data = ended.map(({ run }) => {
-        return evalSummary(run, (run.finished_at ?? run.created_at) - run.created_at, null);
+      const data = ended.map((each) => {
+        const { finished_at, created_at } = each.run;
+        return evalSummary(each, (finished_at ?? created_at) - created_at, null);
       });
       const exit = ended.every(({ run }) => run.status === "completed") ? EXIT.good : EXIT.bad;
       return { json: { object: "list", data }, text: () => resultsText(ended, session.term), exit };
@@ -157,7 +167,7 @@ async function watchRuns(ids: readonly string[], { client, signal, term }: Sessi
       onProgress: (it) => display.show(it),
       onFinished: ({ reward }) => tally.add(reward),
     });
-    return { run, tally };
+    return { run, tally, reasons: await reasonsOf(client, run, signal) };
   };
   return await Promise.all(ids.map(follow));
 }

@@ -2,8 +2,10 @@
  * `rollcall secret set | list | delete`. A value is read from stdin or an environment variable, and can never be read
  * back.
  */
+
 import { text } from "node:stream/consumers";
 import type { SecretView } from "../../contract/endpoint.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { ApiRequestError } from "../../sdk/request-error.ts";
 import { variableNamedBy } from "../argument-values.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
@@ -60,7 +62,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.secrets.list({}, { signal }));
-      const none = "No secrets. Store one with: rollcall secret set NAME < file";
+      const none = `No secrets. Store one with: ${COMMAND} secret set NAME < file`;
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },

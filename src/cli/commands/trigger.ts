@@ -1,4 +1,5 @@
 /** `rollcall trigger …`: URLs at which another service's webhook starts a run. */
+import { COMMAND } from "../../local/package-root.ts";
 import {
   type CreatedTrigger,
   TRIGGER_CONCURRENCY,
@@ -75,7 +76,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.triggers.list({}, { signal }));
-      const none = "No triggers. Create one with: rollcall trigger create NAME -f trigger.json";
+      const none = `No triggers. Create one with: ${COMMAND} trigger create NAME -f trigger.json`;
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },

@@ -1,4 +1,5 @@
 /** `rollcall usage` and `rollcall statement`: usage, and the charges for it. */
+
 import {
   type StatementView,
   statementCsv,
@@ -8,6 +9,7 @@ import {
   type UsageResult,
   usageCsv,
 } from "../../billing/wire.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { usageError } from "../exit.ts";
 import { onPlatform } from "../on-platform.ts";
@@ -105,7 +107,7 @@ const STATEMENTS = command({
       const row = ({ month, opening_micros, closing_micros, entries }: StatementView) => {
         return [month, dollarsText(opening_micros), dollarsText(closing_micros), countText(entries)];
       };
-      const none = "No month is closed yet: try rollcall statement show 2026-11";
+      const none = `No month is closed yet: try ${COMMAND} statement show 2026-11`;
       return { json: page, text: () => listText(page.data, { header, rowOf: row, none, room }) };
     });
   },

@@ -1,4 +1,5 @@
 /** `rollcall webhook …`: endpoints that receive events, and their deliveries. */
+import { COMMAND } from "../../local/package-root.ts";
 import {
   DELIVERY_STATES,
   type WebhookDelivery,
@@ -48,7 +49,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.webhookEndpoints.list({ limit: 100 }, { signal }));
-      const none = "No webhook endpoints. Create one with: rollcall webhook create URL";
+      const none = `No webhook endpoints. Create one with: ${COMMAND} webhook create URL`;
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
@@ -145,7 +146,7 @@ const DELIVERIES = command({
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const query = { ...defined({ state }), limit: Math.min(limit, 100) };
       const page = await gather(client.webhookEndpoints.deliveries.list(id, query, { signal }), limit);
-      const none = "No deliveries. Send a test with: rollcall webhook test WEBHOOK";
+      const none = `No deliveries. Send a test with: ${COMMAND} webhook test WEBHOOK`;
       return {
         json: page,
         text: () => listText(page.data, { header: DELIVERY_HEADER, rowOf: deliveryRow, none, room }),

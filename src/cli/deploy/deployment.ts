@@ -1,4 +1,5 @@
 /** What every command about a deployment needs: its record, its account at Cloudflare, and one form of errors. */
+
 import { CloudflareAccount, listAccounts, type RemoteDatabase } from "../../local/cloudflare/account.ts";
 import { CloudflareApi, CloudflareFailed } from "../../local/cloudflare/api.ts";
 import { UnreadableConfig } from "../../local/deployment.ts";
@@ -9,6 +10,7 @@ import {
   secretsFile,
   UnreadableDeployments,
 } from "../../local/deployment-file.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { NotReady } from "../../local/readyz.ts";
 import { OperatorClient } from "../backup/operator-client.ts";
 import { StepFailed } from "../backup/step-failed.ts";
@@ -37,7 +39,7 @@ export async function recordedDeployment(file: string, name: string): Promise<De
   if (record !== undefined) return record;
   const known = Object.keys(records);
   const others = known.length > 0 ? `; it has ${known.join(", ")}` : "";
-  throw usageError(`--name: ${file} has no deployment ${name}${others}. rollcall deploy makes one`, "name");
+  throw usageError(`--name: ${file} has no deployment ${name}${others}. ${COMMAND} deploy makes one`, "name");
 }
 
 /**

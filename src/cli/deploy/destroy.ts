@@ -8,7 +8,7 @@ import type { CloudflareAccount } from "../../local/cloudflare/account.ts";
 import type { CloudflareApi } from "../../local/cloudflare/api.ts";
 import { queuesOf, readReleased, renamedQueues } from "../../local/deployment-config.ts";
 import { type DeploymentRecord, secretsFile, uploadFile, writeDeployment } from "../../local/deployment-file.ts";
-import { PACKAGE_ROOT } from "../../local/package-root.ts";
+import { COMMAND, PACKAGE_ROOT } from "../../local/package-root.ts";
 import { StepFailed } from "../backup/step-failed.ts";
 import { accountOf, hasOrganization, recordedDeployment } from "./deployment.ts";
 
@@ -35,7 +35,7 @@ export async function destroyDeployment(
   const database = await account.findDatabase(record.database);
   if (!data && database !== null && (await hasOrganization(account.database(database)))) {
     throw new StepFailed(
-      `${name} has organisations, and nothing was deleted: --data deletes them, their runs and their datasets (rollcall deploy backup copies them first)`,
+      `${name} has organisations, and nothing was deleted: --data deletes them, their runs and their datasets (${COMMAND} deploy backup copies them first)`,
     );
   }
   log(`deleting the Worker ${record.worker}`);

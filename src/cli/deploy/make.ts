@@ -40,7 +40,7 @@ import {
   writeDeployment,
   writeSecrets,
 } from "../../local/deployment-file.ts";
-import { PACKAGE_ROOT } from "../../local/package-root.ts";
+import { COMMAND, PACKAGE_ROOT } from "../../local/package-root.ts";
 import { drainingSince, waitUntilClosed, waitUntilReady } from "../../local/readyz.ts";
 import { callWrangler } from "../../local/wrangler.ts";
 import { DRAIN_PATH } from "../../operator/wire.ts";
@@ -253,7 +253,7 @@ function checkProfile(name: string, url: string): void {
   const profile = findProfile(file, name);
   if (profile !== undefined && profile.platform !== url) {
     const message = `--name: the profile ${name} is of ${profile.platform}, and the first key would replace it`;
-    throw usageError(`${message}: rollcall logout --profile ${name}, or use another name`, "name");
+    throw usageError(`${message}: ${COMMAND} logout --profile ${name}, or use another name`, "name");
   }
   checkCanKeep(file);
 }
@@ -340,7 +340,7 @@ async function drainOld({ account, asked, record, url }: Platform, step: Step): 
 /** A smoke run would wait until the drain ends. */
 function drained(name: string, since: Date): SmokeRun {
   const what = `the deployment is draining since ${since.toISOString()}: no rollout starts`;
-  const fix = `rollcall deploy resume --name ${name}`;
+  const fix = `${COMMAND} deploy resume --name ${name}`;
   return { outcome: "skipped", findings: [{ level: "warning", what, fix }] };
 }
 
@@ -366,7 +366,7 @@ async function firstKey(
     return key.key;
   } catch (thrown) {
     if (!(thrown instanceof ApiRequestError && thrown.status === CONFLICT)) throw thrown;
-    log(`an organisation exists already: log in with one of its keys: rollcall login --platform ${url}`);
+    log(`an organisation exists already: log in with one of its keys: ${COMMAND} login --platform ${url}`);
     return null;
   }
 }

@@ -2,6 +2,7 @@
 
 import type { RunView } from "../../contract/run.ts";
 import type { RescoreRequestInput } from "../../contract/run-control.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { checkFolderOf, defined, environmentArgs, judgeTargets } from "../argument-values.ts";
 import type { CommandLine } from "../command-line.ts";
 import type { Connection } from "../connect.ts";
@@ -42,7 +43,7 @@ export async function evalCommand(line: CommandLine<keyof typeof EVAL_FLAGS>): P
     term.print(resultsText([ended], term));
     if (path !== null) term.print(`Results: ${path}`);
     printJudgement(judgement, baseline, term);
-    if (json) printJson(evalSummary(run, seconds, path, judgement));
+    if (json) printJson(evalSummary(ended, seconds, path, judgement));
     return exitOf(run, args, judgement);
   });
 }
@@ -103,11 +104,11 @@ export async function rescoreCommand(line: CommandLine<keyof typeof RESCORE_FLAG
     const named = defined({ environment: environment?.name });
     const begun = await client.runs.rescore(source, { ...request, ...named }, { signal: ends.interrupt });
     term.log(`Run ${begun.id} rescores ${source} on ${url}`);
-    const ended = await followToEnd(begun, connection, term, ends, "rollcall eval");
+    const ended = await followToEnd(begun, connection, term, ends, `${COMMAND} eval`);
     term.print(resultsText([ended], term));
     const { run } = ended;
     const seconds = (performance.now() - started) / 1000;
-    if (line.on("json")) printJson({ ...evalSummary(run, seconds, null), rescored_from: run.rescored_from });
+    if (line.on("json")) printJson({ ...evalSummary(ended, seconds, null), rescored_from: run.rescored_from });
     return run.status === "completed" ? EXIT.good : EXIT.bad;
   });
 }

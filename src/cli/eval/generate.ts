@@ -1,5 +1,7 @@
 /** `rollcall generate`: plays an environment and writes rows for training from its rollouts. */
+
 import type { RunView } from "../../contract/run.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import type { LeftOutNote } from "../../sdk/client.ts";
 import { checkFolderOf } from "../argument-values.ts";
 import type { CommandLine } from "../command-line.ts";
@@ -30,7 +32,7 @@ export async function generateCommand(line: CommandLine<keyof typeof GENERATE_FL
       args.resume === null
         ? await startRun(args, connection, term, ends.interrupt)
         : await client.runs.get(args.resume);
-    const again = `rollcall generate${line.asGiven(CHOSEN)}`;
+    const again = `${COMMAND} generate${line.asGiven(CHOSEN)}`;
     const ended = await followToEnd(begun, connection, term, ends, again);
     const { run } = ended;
     const left = new LeftOutTally();

@@ -6,6 +6,7 @@
  * output: every character that XML does not allow is shown as its code. The file is valid by the schema of Jenkins'
  * xUnit plugin, the strictest one in use.
  */
+
 import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -13,6 +14,7 @@ import * as z from "zod";
 import { Message, textOf } from "../../contract/messages.ts";
 import type { ResultRow, RunView } from "../../contract/run.ts";
 import { PASS_THRESHOLD } from "../../core/statistics/pass-at-k.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { usageError } from "../exit.ts";
 import type { GateResult } from "./gates.ts";
 
@@ -126,7 +128,7 @@ function explanation(row: ResultRow): string {
   const last = z.array(Message).safeParse(row.completion.slice(-1)).data?.[0];
   const said = last === undefined ? "" : textOf(last);
   const cut = said.length > QUOTED_CHARACTERS ? `${said.slice(0, QUOTED_CHARACTERS)} …` : said;
-  return [`rollcall rollout show ${row.rollout_id}`, cut].filter((part) => part !== "").join("\n\n");
+  return [`${COMMAND} rollout show ${row.rollout_id}`, cut].filter((part) => part !== "").join("\n\n");
 }
 
 function* report(run: RunView, cases: readonly Case[], gates: readonly GateResult[]): Generator<string> {

@@ -12,6 +12,7 @@ import { Display } from "../terminal/display.ts";
 import { type EndedRun, RewardTally } from "../terminal/results.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { RunArguments } from "./arguments.ts";
+import { reasonsOf } from "./reasons.ts";
 import { completeRequest } from "./request.ts";
 
 /** A cancelled run ends once the calls in flight are aborted; this is more than enough. */
@@ -53,7 +54,8 @@ export async function followToEnd(
     const tally = new RewardTally();
     const onFinished = ({ reward }: RolloutFinished) => tally.add(reward);
     const onProgress = (it: RunView) => display.show(it);
-    return { run: await followRun(connection.client, run.id, { signal, onProgress, onFinished }), tally };
+    const ended = await followRun(connection.client, run.id, { signal, onProgress, onFinished });
+    return { run: ended, tally, reasons: await reasonsOf(connection.client, ended, signal) };
   };
   const goOn = howToGoOn(run, connection, command, program);
   const lost = connection.lost.then((reason): never => {

@@ -1,8 +1,8 @@
 /** Describes an ended run and its comparison with another, as text and as the object of --json. */
 
 import type { ComparedTask, RunComparison } from "../../contract/comparison.ts";
-import type { RunView } from "../../contract/run.ts";
 import { allCounts, countText, intervalText, signedText } from "../terminal/format.ts";
+import type { EndedRun } from "../terminal/results.ts";
 import { columns, safeDetails } from "../terminal/table.ts";
 import { safeLine } from "../terminal/text.ts";
 import { type GateResult, type Judgement, NOT_JUDGED } from "./gates.ts";
@@ -15,7 +15,7 @@ const NO_JUDGES = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, cal
 
 /** The object of `rollcall eval --json` for an ended run. Scripts depend on every name here. */
 export function evalSummary(
-  run: RunView,
+  { run, reasons }: Pick<EndedRun, "run" | "reasons">,
   seconds: number,
   resultsPath: string | null,
   { gates, comparison }: Judgement = NOT_JUDGED,
@@ -33,6 +33,7 @@ export function evalSummary(
     counts: allCounts(counts),
     failed_by_class: counts.failed,
     cancelled_by_reason: counts.cancelled,
+    reasons,
     reward: report.reward,
     metrics: report.metrics,
     pass_at_k: report.pass_at_k,

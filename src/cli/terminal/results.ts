@@ -1,5 +1,8 @@
 /** Prints the results of runs: a row for each, then the metrics, then the distribution of the rewards. */
+
 import type { RunView } from "../../contract/run.ts";
+import { COMMAND } from "../../local/package-root.ts";
+import type { Reason } from "../eval/reasons.ts";
 import {
   countText,
   dollarsText,
@@ -28,6 +31,7 @@ const WIDEST_BAR = 40;
 export interface EndedRun {
   readonly run: RunView;
   readonly tally: RewardTally;
+  readonly reasons: readonly Reason[];
 }
 
 const HEADER = ["environment", "reward", "tasks", "rollouts", "turns", "tokens", "stop conditions", "outcomes"];
@@ -38,15 +42,12 @@ export function resultsText(ended: readonly EndedRun[], { width, room }: Pick<Te
     const of = ended.length > 1 ? ` of ${run.environment.id}` : "";
     return histogram(tally, { scored: run.counts.scored, of, width });
   });
-  const table = resultsTable(
-    ended.map(({ run }) => run),
-    room,
-  );
+  const table = resultsTable(ended, room);
   return [table, ...histograms].filter((part) => part !== "").join("\n\n");
 }
 
-export function resultsTable(runs: readonly RunView[], room: number): string {
-  const rows = runs.flatMap((run) => [rowOf(run), ...memberRows(run)]);
+export function resultsTable(runs: readonly Pick<EndedRun, "run" | "reasons">[], room: number): string {
+  const rows = runs.flatMap(({ run }) => [rowOf(run), ...memberRows(run)]);
   return [columns(HEADER, rows, room), ...runs.flatMap(notesOf)].join("\n");
 }
 
@@ -77,7 +78,7 @@ function memberRows({ report }: RunView): string[][] {
 
 function whereTheReasonIs({ id, counts }: RunView): string {
   const bad = (["failed", "unscored"] as const).find((outcome) => sum(counts[outcome]) > 0);
-  return bad === undefined ? "" : `; why: rollcall run results ${id} --outcome ${bad}`;
+  return bad === undefined ? "" : `; why: ${COMMAND} run results ${id} --outcome ${bad}`;
 }
 
 /** The details of the mean: its intervals, pass@k, and how many rollouts were truncated. */
@@ -139,13 +140,17 @@ function metricsText(metrics: RunView["report"]["metrics"]): string {
     .join(", ");
 }
 
-function notesOf(run: RunView): string[] {
+function notesOf({ run, reasons }: Pick<EndedRun, "run" | "reasons">): string[] {
   const notes = [reportText(run), ...metricsTexts(run), judgesText(run), costText(run), capText(run)]
     .filter((note) => note !== "")
     .map((note) => `  ${run.environment.id}: ${note}`);
   const causes = { ...run.counts.unscored, ...run.counts.failed, ...run.counts.cancelled };
   if (sum(causes) > 0) {
     notes.push(`  ${run.environment.id}: not scored: ${namedCounts(causes)}${whereTheReasonIs(run)}`);
+  }
+  for (const { cause, message, others } of reasons) {
+    if (message === null) continue;
+    notes.push(`    ${cause}: ${message}${others === 0 ? "" : ` (and ${countText(others)} with other messages)`}`);
   }
   if (run.error !== null) notes.push(`  ${run.environment.id}: ${run.status}: ${run.error.message}`);
   // They may contain text from an endpoint.

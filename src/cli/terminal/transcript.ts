@@ -56,6 +56,7 @@ export function transcript(
     headOf(rollout, page),
     ...conversation(rollout, page),
     ...scoresOf(rollout, page),
+    ...judgementsOf(rollout, page),
     ...errorsOf(rollout, page),
     ...failedCallsOf(rollout, page),
     ...stateOf(rollout, page),
@@ -125,7 +126,7 @@ function conversation(rollout: RolloutView, page: Page): string[][] {
       turnRule(turn, page),
       ...continuationNote(turn.prompt, known, page),
       ...others.flatMap((message) => messageLines(message, page)),
-      ...messageLines(turn.completion, page, answers),
+      ...messageLines(turn.completion, page, { answers, failed: turn.tool_failed }),
     ];
   });
   const asked = new Set(turns.at(-1)?.completion.tool_calls?.map(({ id }) => id));
@@ -180,8 +181,13 @@ function continuationNote({ after, keep }: StoredPrompt, known: number, { paint 
   return [paint("yellow", `continues turn ${after + 1}${keep < known ? `: ${kept}` : ""}`)];
 }
 
-/** The lines of a message; `answers` are the results of the tools it calls. */
-function messageLines(message: Message, page: Page, answers: Messages = []): string[] {
+interface ToolResults {
+  readonly answers: Messages;
+  /** For each call of the message, in order: whether it failed; null if that was not recorded. */
+  readonly failed?: readonly (boolean | null)[] | undefined;
+}
+
+function messageLines(message: Message, page: Page, { answers, failed }: ToolResults = { answers: [] }): string[] {
   const { role, reasoning_content } = message;
   const style = STYLES[role];
   const content = shownContent(message);
@@ -193,7 +199,7 @@ function messageLines(message: Message, page: Page, answers: Messages = []): str
   const results = calls.map((call, at) => {
     const label = content === "" && at === 0 ? role : "";
     const result = answers.find(({ tool_call_id }) => tool_call_id === call.id);
-    return callOf(label, call, result, page);
+    return callOf(label, call, { result, failed: failed?.[at] === true }, page);
   });
   return [...entries.map((each) => entry(each, page)), ...results].flat();
 }
@@ -212,19 +218,25 @@ function partText(part: ContentPart): string {
 }
 
 /** The call and its result next to each other if they fit on a line, else one below the other. */
-function callOf(label: string, call: ToolCall, result: Message | undefined, page: Page): string[] {
+function callOf(
+  label: string,
+  call: ToolCall,
+  { result, failed }: { readonly result: Message | undefined; readonly failed: boolean },
+  page: Page,
+): string[] {
+  const style = failed ? "red" : "green";
   const asked = safeLine(`${call.function.name}(${call.function.arguments})`);
   if (result === undefined) {
-    return entry({ label, style: "green", text: `${asked} → (no result)` }, page);
+    return entry({ label, style, text: `${asked} → (no result)` }, page);
   }
-  const answer = shownContent(result);
+  const answer = `${failed ? "failed: " : ""}${shownContent(result)}`;
   const beside = `${asked} → ${safeText(answer)}`;
   if (!beside.includes("\n") && displayWidth(beside) <= textWidth(page)) {
-    return entry({ label, style: "green", text: beside }, page);
+    return entry({ label, style, text: beside }, page);
   }
   return [
-    ...entry({ label, style: "green", text: asked }, page),
-    ...entry({ label: "  → tool", style: STYLES.tool, text: answer || "(nothing)" }, page),
+    ...entry({ label, style, text: asked }, page),
+    ...entry({ label: "  → tool", style: failed ? "red" : STYLES.tool, text: answer || "(nothing)" }, page),
   ];
 }
 
@@ -240,6 +252,20 @@ function scoresOf({ scores, scoring_errors }: RolloutView, page: Page): string[]
     return entry({ label: name, style: "red", text: error, textStyle: "red" }, page);
   });
   return [[rule("Scores", "", page), ...lines, ...errors]];
+}
+
+function judgementsOf({ judgements }: RolloutView, page: Page): string[][] {
+  if (judgements.length === 0) return [];
+  const lines = judgements.flatMap(({ judge, model, verdict, reason, error }) => {
+    const said =
+      verdict === null ? "no verdict" : typeof verdict === "object" ? JSON.stringify(verdict) : String(verdict);
+    return [
+      ...entry({ label: judge, style: "cyan", text: `${said}, by ${model}` }, page),
+      ...(reason === null ? [] : entry({ label: "reason", style: "grey", text: reason }, page)),
+      ...(error === null ? [] : entry({ label: "error", style: "red", text: error, textStyle: "red" }, page)),
+    ];
+  });
+  return [[rule("Judges", "", page), ...lines]];
 }
 
 /** The calls that were retried, one per line. The last failed call of a failed rollout is among its errors. */

@@ -13,6 +13,7 @@ import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { TrainingRequestInput } from "../../contract/training-request.ts";
 import type { TrainingView } from "../../contract/training-view.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { ApiRequestError, type RollcallClient } from "../../sdk/client.ts";
 import type { Connection } from "../connect.ts";
 import { CommandError, EXIT, usageError } from "../exit.ts";
@@ -66,7 +67,7 @@ export async function refuseSecondTraining(client: RollcallClient, policyUrl: st
   if (other === null) return;
   throw new CommandError(EXIT.usage, {
     code: "conflict",
-    message: `${other.id} is training this policy: continue it with \`rollcall train --resume ${other.id}\`, or end it with \`rollcall run cancel ${other.id}\``,
+    message: `${other.id} is training this policy: continue it with \`${COMMAND} train --resume ${other.id}\`, or end it with \`${COMMAND} run cancel ${other.id}\``,
     type: "invalid_request_error",
   });
 }
@@ -175,7 +176,7 @@ function sameEval(run: RunView, before: RunView, { term }: TrainingContext): Eva
 /** Throws if the run is an eval. */
 export function trainingOf(run: RunView): TrainingView {
   if (run.training !== null) return run.training;
-  throw usageError(`${run.id} is an eval; continue it with: rollcall eval --resume ${run.id}`);
+  throw usageError(`${run.id} is an eval; continue it with: ${COMMAND} eval --resume ${run.id}`);
 }
 
 /** Starts warming up at once, and is restarted when it dies. */

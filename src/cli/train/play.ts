@@ -5,10 +5,12 @@
  * trainer, the run is paused: no rollouts are dispatched, and finished ones are kept. The eval after the training
  * starts once the last weights are served.
  */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { howItEnded, type TrainerProcess } from "@rollcall/trainer/trainer-process";
 import type { RunView } from "../../contract/run.ts";
 import type { StepMetrics, TrainingView } from "../../contract/training-view.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import type { RollcallClient } from "../../sdk/client.ts";
 import type { Connection } from "../connect.ts";
 import { CommandError, interruption, unreachable } from "../exit.ts";
@@ -181,7 +183,7 @@ function howToGoOn(
   // A platform that is booted again needs the code of the environment again.
   const own = environment?.own ? ` ${environment.reference}` : "";
   const who = trainer.kind === "embedded" ? "" : ` --trainer ${trainer.kind}`;
-  const again = `rollcall train${own} --resume ${run.id}${who}`;
+  const again = `${COMMAND} train${own} --resume ${run.id}${who}`;
   switch (kind) {
     case "remote":
       return `run ${run.id} continues; follow it with: ${again}${flags}`;

@@ -1,6 +1,8 @@
 /** Describes an ended training, as text and as the object of --json. Scripts depend on every name here. */
+
 import type { RunView } from "../../contract/run.ts";
 import type { TrainingView } from "../../contract/training-view.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import {
   allCounts,
   countText,
@@ -84,7 +86,7 @@ function plotData({ training, series, before }: TrainingOutcome) {
 function gainLine(before: RunView, after: RunView): string {
   const [from, to] = [before.report.reward.mean, after.report.reward.mean];
   if (from === null || to === null) return "gain   –";
-  return `gain   ${signedText(to - from)}; task by task: rollcall compare ${after.id} ${before.id}`;
+  return `gain   ${signedText(to - from)}; task by task: ${COMMAND} compare ${after.id} ${before.id}`;
 }
 
 function wentLines({ run, training, series, seconds }: TrainingOutcome): string[] {
