@@ -1,11 +1,12 @@
 /**
  * Chooses the platform for a command: the named one (which-platform.ts); else the one that runs on the state directory;
  * else that of the default profile; else an own platform that lives as long as the command. An own platform loads the
- * command's environment if its code is local. A running platform is used if it holds the same code.
+ * command's environment if its code is local. A running platform loads it, too, if it does not have the same code.
  */
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { LoadRefusal, LoadReply } from "../local/control.ts";
 import { DirectoryUnusable } from "../local/directory-unusable.ts";
 import {
   type EnvironmentPackage,
@@ -20,7 +21,7 @@ import { PACKAGE_ROOT, sourcesHash } from "../local/package-root.ts";
 import type { Platform } from "../local/platform.ts";
 import { type ReadyFile, readReadyFile, stateDirectory } from "../local/state-directory.ts";
 import { RollcallClient } from "../sdk/client.ts";
-import { CommandError, EXIT, endBy, usageError } from "./exit.ts";
+import { CommandError, EXIT, endBy, unreachable, usageError } from "./exit.ts";
 import { LOCAL } from "./profiles.ts";
 import { defaultProfile, type Elsewhere, namedPlatform, type PlatformAsked, projectNamed } from "./which-platform.ts";
 
@@ -77,10 +78,18 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+export type BeforeBoot = (
+  environment: NamedEnvironment,
+  known: readonly string[],
+  signal: AbortSignal,
+) => Promise<void>;
+
 export interface ConnectOptions extends PlatformAsked {
   readonly ephemeral: boolean;
   /** The environment argument of the command: an id, a folder or the name of an installed package. */
   readonly environment?: string | undefined;
+  /** Called before an own platform is booted; `known`: ids of the environments of Rollcall. Throws what is wrong. */
+  readonly beforeBoot?: BeforeBoot | undefined;
   /** For an own platform. */
   readonly port?: number | undefined;
   /** The command changes nothing: an own platform plays no rollouts. */
@@ -97,36 +106,53 @@ const nothingToClose = () => Promise.resolve();
 
 export async function connect({ log, ...options }: ConnectOptions): Promise<Connection> {
   const environment = options.environment === undefined ? null : nameEnvironment(options.environment, process.cwd());
-  const { port, reads: atRest, signal } = options;
+  const { port, reads: atRest, signal, beforeBoot } = options;
   const project = projectNamed(options);
-  if (options.ephemeral) return embed(null, environment, { port, signal, log, project });
+  const own = { port, signal, log, project, beforeBoot };
+  if (options.ephemeral) return embed(null, environment, own);
   const named = namedPlatform(options);
   if (named !== null && named !== LOCAL) return await connectTo(named, environment, log);
   const directory = stateDirectory(process.env);
   const standing = named === LOCAL || (await runningOn(directory, project)) !== null ? null : defaultProfile(options);
   if (standing !== null) return await connectTo(standing, environment, log);
   const found = await runningOrOwn(directory, { signal, log, project }, () =>
-    embed(directory, environment, { atRest, port, signal, log, project }),
+    embed(directory, environment, { ...own, atRest }),
   );
-  return "own" in found ? found.own : await useOrEmbed(found.running, environment, { port, signal, log });
+  return "own" in found ? found.own : await useRunning(found.running, environment, own);
 }
 
-/** Uses the running platform, or boots an own one if the running one holds other code of the environment. */
-async function useOrEmbed(
+/** Uses the running platform, and first loads the code of the environment into it if it has other code or none. */
+async function useRunning(
   running: Running,
   environment: NamedEnvironment | null,
-  { port, signal, log }: Pick<ConnectOptions, "port" | "signal" | "log">,
+  { log, signal }: Pick<OwnPlatform, "log" | "signal">,
 ): Promise<Connection> {
   const own = environment?.own ?? null;
-  if (own === null || (await holds(running.client, own))) {
-    if (environment !== null) warnOfOtherBuild(running, environment, log);
-    return { ...running, environment };
+  if (own !== null && !(await holds(running.client, own))) {
+    const { replaced } = await loadInto(running, own, signal);
+    const others = replaced ? "; unfinished runs of its earlier code end as environment_changed" : "";
+    log(`Loaded ${own.id} from ${own.folder} into the platform at ${running.url}${others}.`);
+  } else if (environment !== null) warnOfOtherBuild(running, environment, log);
+  return { ...running, environment };
+}
+
+/** Throws NoEnvironmentPackage if the code does not start there. */
+async function loadInto({ url, control }: Running, { folder }: EnvironmentPackage, signal: AbortSignal) {
+  if (control === null) {
+    throw usageError(`the platform at ${url} was started by an older Rollcall: restart it to play ${folder}`);
   }
-  log(
-    `The platform at ${running.url} does not have this code of ${own.id}: the run uses a temporary platform. ` +
-      `To keep its runs, stop that platform, or start it with: rollcall serve --env ${environment?.reference}`,
-  );
-  return embed(null, environment, { port, signal, log });
+  const response = await fetch(`${control.url}/environments`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${control.key}`, "content-type": "application/json" },
+    body: JSON.stringify({ folder }),
+    signal,
+  }).catch((error: unknown) => {
+    if (signal.aborted) throw endBy(signal);
+    throw unreachable(`the platform at ${url} does not load environments`, error);
+  });
+  const reply: unknown = await response.json();
+  if (response.ok) return LoadReply.parse(reply);
+  throw new NoEnvironmentPackage(LoadRefusal.parse(reply).message);
 }
 
 async function connectTo(
@@ -175,13 +201,17 @@ async function runningOrOwn(
 interface Running extends Connection {
   /** The build that it was started with; undefined if its ready file does not have it. */
   readonly build: string | undefined;
+  /** Where it loads environments; null if it cannot. */
+  readonly control: { readonly url: string; readonly key: string } | null;
 }
 
 /** The platform of a state directory, if it answers. */
 async function runningOn(directory: string, project: string | undefined): Promise<Running | null> {
   const ready = readReadyFile(directory);
   if (ready === null || !(await answersHealthz(ready.url))) return null;
-  return { ...connectionOf("running", ready, null, project), build: ready.build };
+  const { build, control_url: url, key } = ready;
+  const control = url === undefined ? null : { url, key };
+  return { ...connectionOf("running", ready, null, project), build, control };
 }
 
 /** The running platform uses the code it was started with, even if the code here has changed since. */
@@ -227,11 +257,18 @@ async function holds(client: RollcallClient, own: EnvironmentPackage): Promise<b
   return held.some(({ id, digest }) => id === own.id && digest === own.digest);
 }
 
+type OwnPlatform = Pick<BootOptions, "atRest" | "port" | "log"> &
+  Pick<ConnectOptions, "project" | "signal" | "beforeBoot">;
+
 async function embed(
   directory: string | null,
   environment: NamedEnvironment | null,
-  { project, ...options }: Pick<BootOptions, "atRest" | "port" | "signal" | "log"> & Pick<ConnectOptions, "project">,
+  { project, beforeBoot, ...options }: OwnPlatform,
 ): Promise<Connection> {
+  if (environment !== null && beforeBoot !== undefined) {
+    const known = environmentPackagesIn(join(PACKAGE_ROOT, "environments")).map(({ id }) => id);
+    await beforeBoot(environment, known, options.signal);
+  }
   const own = environment?.own ?? null;
   const environments = own === null ? [] : [own];
   const platform = await boot({ directory, environments, ...options });

@@ -1,7 +1,9 @@
 /** Defines how a command ends: exit codes, and the errors that carry one. */
+
 import type { ErrorDetails } from "../contract/api-error.ts";
 import { DirectoryUnusable } from "../local/directory-unusable.ts";
 import { NoEnvironmentPackage } from "../local/environment-package.ts";
+import { COMMAND } from "../local/package-root.ts";
 import { ApiRequestError } from "../sdk/request-error.ts";
 
 export const EXIT = {
@@ -148,13 +150,16 @@ function fromApi(error: ApiRequestError, profile: string | null): CommandError {
   });
 }
 
-function hintOf({ status, code, param, requestId }: ApiRequestError, profile: string | null): string {
+type Hinted = Pick<ApiRequestError, "code" | "param"> & Partial<Pick<ApiRequestError, "status" | "requestId">>;
+
+/** What the user may do about a refused request. */
+export function hintOf({ status = 400, code, param, requestId = null }: Hinted, profile: string | null = null): string {
   if (code === "unreadable") return "; is that the address of a Rollcall platform?";
-  if (code === "missing_judge") return ", or --judge NAME=MODEL@ENDPOINT";
-  if (status === 401 && profile !== null) return `; log in again: rollcall login --profile ${profile}`;
+  if (code === "missing_judge") return `, or --judge ${param?.replace(/^judges\./, "") ?? "NAME"}=MODEL@ENDPOINT`;
+  if (status === 401 && profile !== null) return `; log in again: ${COMMAND} login --profile ${profile}`;
   if (status === 401) return "; ROLLCALL_API_KEY must hold a key of this platform";
-  if (status === 403) return "; rollcall whoami shows the key's scopes";
-  if (param === "Rollcall-Project" && status === 404) return "; rollcall project list lists the projects";
+  if (status === 403) return `; ${COMMAND} whoami shows the key's scopes`;
+  if (param === "Rollcall-Project" && status === 404) return `; ${COMMAND} project list lists the projects`;
   if (param === "Rollcall-Project") return ", with --project NAME or ROLLCALL_PROJECT";
   return status >= 500 && requestId !== null ? ` (request ${requestId})` : "";
 }

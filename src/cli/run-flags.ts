@@ -172,7 +172,7 @@ export const GENERATE_FLAGS = {
 export const START_FLAGS = {
   once: { help: "stop after the demo" },
   again: { help: "train again, although the demo was completed before" },
-  environment: { value: "E", help: "the demo on this environment; default calculator" },
+  environment: { value: "E", help: "the demo on this environment, or ./folder; default calculator" },
   ...LEARNING_FLAGS,
   seed: { value: "N", help: "seed of the demo: tasks, sampling and trainer" },
   keep: { help: "keep all data on disk; data in memory is moved there" },

@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import { build, formatMessages, type Plugin } from "esbuild";
 import * as z from "zod";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
+import { Requirements } from "./environment-requirements.ts";
 import { type EnvironmentModule, importEnvironment } from "./import-environment.ts";
 import { BARE_IMPORT, isOwnImport, PACKAGE_ROOT } from "./package-root.ts";
 import { refuseImports } from "./refused-imports.ts";
@@ -33,8 +34,19 @@ export function loadEnvironmentModule(from: EnvironmentPackage): Promise<Environ
  * process or its signals, and is refused. It has no environment variables, cannot write and cannot start processes.
  * Rejects with the reason of `signal` if it is aborted first.
  */
-export function tryEnvironmentModule(from: EnvironmentPackage, { ms = LOADING_MS, signal }: Trial = {}): Promise<void> {
-  return withBundle(from.entry, (file) => tryInProcess(from.entry, file, ms, signal));
+export async function tryEnvironmentModule(from: EnvironmentPackage, trial: Trial = {}): Promise<void> {
+  await withBundle(from.entry, (file) => tryInProcess([from.entry, file], trial));
+}
+
+/** What it requires of a run with these arguments, from the same process. */
+export async function environmentRequirements(
+  from: EnvironmentPackage,
+  args: Readonly<Record<string, unknown>>,
+  trial: Trial = {},
+): Promise<Requirements> {
+  return await withBundle(from.entry, async (file) => {
+    return Requirements.parse(await tryInProcess([from.entry, file, JSON.stringify(args)], trial));
+  });
 }
 
 interface Trial {
@@ -54,37 +66,41 @@ async function withBundle<T>(entry: string, read: (file: string) => Promise<T>):
   }
 }
 
-const Refused = z.string().nullable();
+/** Why the module is refused, or null; and what it requires, as JSON. */
+const Answer = z.tuple([z.string().nullable(), z.string()]);
 /** The part of the pipe that is kept: the module may write to it too. */
 const KEPT_BYTES = 4 * 1024 ** 2;
 
-async function tryInProcess(entry: string, file: string, ms: number, signal: AbortSignal | undefined): Promise<void> {
+async function tryInProcess(words: readonly string[], { ms = LOADING_MS, signal }: Trial): Promise<unknown> {
+  const [entry = "", file = ""] = words;
   signal?.throwIfAborted();
   const flags = ["--permission", ...readable(file).map((path) => `--allow-fs-read=${path}`)];
-  const child = spawn(process.execPath, [...flags, PROCESS, entry, file], {
+  const child = spawn(process.execPath, [...flags, PROCESS, ...words], {
     env: {} as NodeJS.ProcessEnv,
     // Standard output belongs to the command.
     stdio: ["pipe", 2, 2, "pipe"],
   });
-  const { promise, resolve, reject } = Promise.withResolvers<string | null>();
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  const refuse = (refused: string) => resolve([refused, "null"]);
   const word = randomUUID();
   child.stdin?.once("error", reject).end(word);
   let said = Buffer.alloc(0);
   child.stdio[3]?.on("data", (piece: Buffer) => {
     said = Buffer.concat([said, piece]).subarray(-KEPT_BYTES);
     const answer = answerIn(said.toString(), word);
-    if (answer !== null) resolve(Refused.parse(answer.refused));
+    if (answer !== null) resolve(answer);
   });
   child.once("error", reject);
-  child.once("close", () => resolve(`${entry} ends its process while loading`));
+  child.once("close", () => refuse(`${entry} ends its process while loading`));
   const seconds = ms / 1000;
-  const late = () => resolve(`${entry} computes for more than ${seconds} s while loading`);
+  const late = () => refuse(`${entry} computes for more than ${seconds} s while loading`);
   const timer = setTimeout(late, ms);
   const stop = () => reject(signal?.reason);
   signal?.addEventListener("abort", stop);
   try {
-    const refused = await promise;
+    const [refused, required] = Answer.parse(await promise);
     if (refused !== null) throw new NoEnvironmentPackage(refused);
+    return JSON.parse(required);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", stop);
@@ -93,10 +109,10 @@ async function tryInProcess(entry: string, file: string, ms: number, signal: Abo
 }
 
 /** The answer of the process, in a line that starts with the word; null: none yet. */
-function answerIn(said: string, word: string): { readonly refused: unknown } | null {
+function answerIn(said: string, word: string): unknown {
   const [, after = ""] = said.split(word);
   const line = after.slice(0, Math.max(0, after.indexOf("\n")));
-  return line === "" ? null : { refused: JSON.parse(line) };
+  return line === "" ? null : JSON.parse(line);
 }
 
 /** The bundle, this program's code, and its packages, which npm may put next to it. Not a platform's state. */

@@ -9,9 +9,11 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { type PolicyServer, startPolicyServer } from "@rollcall/policy/policy-server";
 import { LogLevel, type Miniflare, MiniflareCoreError } from "miniflare";
+import { messageOf } from "../contract/errors.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { bundleAssets } from "./assets.ts";
 import { bundleWorker, bundleWorkerWith, type WorkerParts } from "./bundle.ts";
+import { startControl } from "./control.ts";
 import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { directoryFault } from "./directory-unusable.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
@@ -77,6 +79,14 @@ export interface Platform {
   /** The address of the policy server, ending with /v1. */
   readonly policyUrl: string;
   workerdPid(): number;
+  /** The environments that it has besides those of Rollcall. */
+  environments(): readonly EnvironmentPackage[];
+  /**
+   * Continues with the environments that `change` returns, with the same state, port and policy; calls in flight are lost and
+   * sent again. Until the new code was bundled and started for a trial, nothing changes. Rejects if it does not start: the
+   * platform then continues with its previous code. Calls follow each other; one that changes nothing resolves at once.
+   */
+  load(change: (held: readonly EnvironmentPackage[]) => readonly EnvironmentPackage[]): Promise<void>;
   /** Resolves with the reason if workerd died and could not be restarted. Never rejects. */
   readonly lost: Promise<Error>;
   /** Ends workerd, removes the ready file and unlocks the directory. Unfinished work continues at the next boot. */
@@ -93,7 +103,10 @@ type Undo = (() => void | Promise<void>)[];
 export async function bootPlatform(options: PlatformOptions): Promise<Platform> {
   const undo: Undo = [];
   const output = new HeldOutput((line) => process.stderr.write(`${line}\n`));
+  const loads: Loads = { last: Promise.resolve(), refused: false };
   const stop = async () => {
+    loads.refused = true;
+    await loads.last;
     for (const step of undo.splice(0).reverse()) await step();
   };
   try {
@@ -104,7 +117,7 @@ export async function bootPlatform(options: PlatformOptions): Promise<Platform> 
       options.log(`Ended workerd ${lock.endedOrphan.pid}, left behind by an earlier run.`);
     }
     removeReadyFile(directory);
-    const platform = await start(options, directory, { lock, undo, output });
+    const platform = await start(options, directory, { lock, undo, output, loads });
     output.release();
     return { ...platform, stop };
   } catch (error) {
@@ -127,8 +140,17 @@ function openDirectory(directory: string | null, undo: Undo): string {
   return made;
 }
 
+/** Calls of `load`. */
+interface Loads {
+  /** The last one, whether it succeeds or not. */
+  last: Promise<unknown>;
+  /** The platform stops. */
+  refused: boolean;
+}
+
 /** The resources of one boot. */
 interface Boot {
+  readonly loads: Loads;
   readonly lock: DirectoryLock;
   readonly undo: Undo;
   readonly output: HeldOutput;
@@ -144,58 +166,119 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
   const store = placeStore(directory, options.store);
   const build = sourcesHash(root);
   const page = options.page ?? (await bundleAssets(root, options.log));
-  const bundle = await bundleFor(options, root, directory);
   options.signal?.throwIfAborted();
   const policy = await startPolicy(directory, options.log);
   boot.undo.push(() => policy.stop());
+  const control =
+    options.atRest === true ? null : await startControl({ root, log: options.log, platform: () => platform });
+  if (control !== null) boot.undo.push(() => control.stop());
+  const { promise: lost, resolve: lose } = Promise.withResolvers<Error>();
+  let held: readonly EnvironmentPackage[] = options.environments ?? [];
   let key = apiKeyOf(directory);
-  const { url, miniflare, watch, letGoOn } = await launch(options, boot, {
-    root,
-    bundle,
-    page,
-    directory,
-    store: store.path,
-    // A read-only platform ends nothing, and must not overwrite how the last one ended.
-    deathsBefore: options.atRest === true ? NO_DEATHS : noteRunning(directory),
-    bindings: {
-      LIVE_OBJECT_CEILING: liveObjectQuota(openFileLimit()),
-      // The network is the user's own, and their models run on it.
-      ALLOW_PRIVATE_ENDPOINTS: "true",
-      // No proxy stands between this machine and its models.
-      SILENCE_LIMIT_S: 600,
-      // One isolate has all of this machine's memory, and all of its work.
-      MEMORY_BUDGET_MIB: 1024,
-      ROLLOUT_CHARACTERS: LIMITS.rolloutCharacters,
-      ROLLCALL_SECRET: secretOf(directory),
-      AT_REST: String(options.atRest ?? false),
-      ...collectorOf(process.env),
-      ...options.bindings,
-    },
-    onUp: (address, pid) => {
-      if (options.atRest || boot.lock.isLost()) return;
-      writeReadyFile(directory, {
-        url: address,
-        key,
-        pid: process.pid,
-        workerd_pid: pid,
-        started_at: Math.floor(Date.now() / 1000),
-        policy_url: policy.url,
-        build,
+  /** Starts workerd with these environments: on this port, or at first on a free one. */
+  const up = async (environments: readonly EnvironmentPackage[], port: number | null) => {
+    const bundle = await bundleFor({ ...options, environments }, root, directory);
+    options.signal?.throwIfAborted();
+    const { url, miniflare, watch, letGoOn } = await launch(options, boot, port, {
+      root,
+      bundle,
+      page,
+      directory,
+      store: store.path,
+      // A read-only platform ends nothing, and must not overwrite how the last one ended.
+      deathsBefore: options.atRest === true ? NO_DEATHS : noteRunning(directory),
+      bindings: {
+        LIVE_OBJECT_CEILING: liveObjectQuota(openFileLimit()),
+        // The network is the user's own, and their models run on it.
+        ALLOW_PRIVATE_ENDPOINTS: "true",
+        // No proxy stands between this machine and its models.
+        SILENCE_LIMIT_S: 600,
+        // One isolate has all of this machine's memory, and all of its work.
+        MEMORY_BUDGET_MIB: 1024,
+        ROLLOUT_CHARACTERS: LIMITS.rolloutCharacters,
+        ROLLCALL_SECRET: secretOf(directory),
+        AT_REST: String(options.atRest ?? false),
+        ...collectorOf(process.env),
+        ...options.bindings,
+      },
+      onUp: (address, pid) => {
+        if (control === null || boot.lock.isLost()) return;
+        writeReadyFile(directory, {
+          url: address,
+          key,
+          pid: process.pid,
+          workerd_pid: pid,
+          started_at: Math.floor(Date.now() / 1000),
+          policy_url: policy.url,
+          control_url: control.url,
+          build,
+        });
+      },
+      onDown: () => {
+        if (!boot.lock.isLost()) removeReadyFile(directory);
+      },
+    }).catch((error: unknown) => {
+      throw faultOf(error, bundle, environments);
+    });
+    options.signal?.throwIfAborted();
+    key = await prepareDatabase(miniflare, watch, migrations, directory);
+    options.signal?.throwIfAborted();
+    letGoOn();
+    await watch.begin();
+    void watch.lost.then(lose);
+    return { url, watch };
+  };
+  let { url, watch } = await up(held, null);
+  const reload = async (environments: readonly EnvironmentPackage[]) => {
+    if (environments.every(({ digest }) => held.some((it) => it.digest === digest))) return;
+    await tryToStart(environments, held, { ...options, root, directory });
+    // The last step ends workerd.
+    await boot.undo.pop()?.();
+    const port = Number(new URL(url).port);
+    try {
+      ({ url, watch } = await up(environments, port));
+      held = environments;
+    } catch (error) {
+      await up(held, port).then(
+        (before) => ({ url, watch } = before),
+        (lostToo: unknown) => lose(new Error(`it did not start again: ${messageOf(lostToo)}`)),
+      );
+      throw error;
+    }
+  };
+  const { loads } = boot;
+  const platform: Omit<Platform, "stop"> = {
+    ...{ url, key, directory, store, policyUrl: policy.url, lost },
+    workerdPid: () => watch.pid(),
+    environments: () => held,
+    load: (change) => {
+      const next = loads.last.then(async () => {
+        if (loads.refused) throw new Error("the platform stops");
+        await reload(change(held));
       });
+      loads.last = Promise.allSettled([next]);
+      return next;
     },
-    onDown: () => {
-      if (!boot.lock.isLost()) removeReadyFile(directory);
-    },
-  }).catch((error: unknown) => {
-    throw faultOf(error, bundle, options.environments ?? []);
-  });
-  options.signal?.throwIfAborted();
-  key = await prepareDatabase(miniflare, watch, migrations, directory);
-  options.signal?.throwIfAborted();
-  letGoOn();
-  await watch.begin();
-  const workerdPid = () => watch.pid();
-  return { url, key, directory, store, policyUrl: policy.url, workerdPid, lost: watch.lost };
+  };
+  return platform;
+}
+
+/**
+ * Bundles the environments, and starts those that are new in a workerd of their own. Throws NoEnvironmentPackage if one does
+ * not build or start.
+ */
+async function tryToStart(
+  environments: readonly EnvironmentPackage[],
+  held: readonly EnvironmentPackage[],
+  { root, directory, worker, signal }: Pick<PlatformOptions, "worker" | "signal"> & { root: string; directory: string },
+): Promise<void> {
+  await bundleFor({ environments, worker, signal }, root, directory);
+  const { tryInWorkerd } = await import("./try-in-workerd.ts");
+  for (const environment of environments.filter(({ digest }) => held.every((it) => it.digest !== digest))) {
+    const { refused } = await tryInWorkerd(environment);
+    if (refused === null) continue;
+    throw new NoEnvironmentPackage(`${environment.entry} cannot be loaded in a Worker: ${refused}`);
+  }
 }
 
 /**
@@ -275,8 +358,12 @@ function collectorOf(given: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(named.filter(([, value]) => value !== ""));
 }
 
-/** Starts workerd on the first free port. A port may be taken after it was checked: then the next one is tried. */
-async function launch(options: PlatformOptions, boot: Boot, what: Launch): Promise<Launched> {
+/**
+ * Starts workerd on this port, or, if it is null, on the first free one. A port may be taken after it was checked: then the
+ * next one is tried.
+ */
+async function launch(options: PlatformOptions, boot: Boot, on: number | null, what: Launch): Promise<Launched> {
+  if (on !== null) return await launchOn(on, options, boot, what);
   const wanted = options.port ?? DEFAULT_PORT;
   for (let from = wanted; ; ) {
     const port = await freePort(from);

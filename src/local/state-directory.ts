@@ -22,6 +22,7 @@ export const ReadyFile = z.object({
   workerd_pid: z.int(),
   started_at: z.int().describe("seconds since the epoch"),
   policy_url: z.string().nullable(),
+  control_url: z.string().optional().describe("where it loads environments; absent before 0.3"),
   build: z.string().optional().describe("the code it runs, environments of one's own left out: sourcesHash"),
 });
 export type ReadyFile = z.infer<typeof ReadyFile>;

@@ -66,7 +66,7 @@ const REFUSED: [CommandName, string, string][] = [
   ["invitation create", "ann@example.com", "--role: is required"],
   ["invitation accept", "--platform http://h", "send it on stdin with --token-stdin"],
   ["audit-log", "--limit 0", "--limit: must be a whole number of at least 1"],
-  ["run list", "--profile nobody", "Log in: rollcall login --profile nobody"],
+  ["run list", "--profile nobody", "Log in: npx rollcall login --profile nobody"],
   ["start", "--port 6000", "--port: browsers and fetch refuse to connect to port 6000"],
   ["start", "--environment gsm8k", "calculator, guess-number, grid-walk, reverse-text"],
   ["train", "a b", "exactly one environment is required, not a, b"],
@@ -103,7 +103,7 @@ test("the error for a judge without an endpoint names its flag", () => {
   const error = new ApiRequestError(400, refused, { requestId: null, retryAfterMs: null });
   expect(asCommandError(error)).toMatchObject({
     exit: EXIT.usage,
-    message: `${message}, or --judge NAME=MODEL@ENDPOINT`,
+    message: `${message}, or --judge default=MODEL@ENDPOINT`,
   });
 });
 

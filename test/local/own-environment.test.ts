@@ -1,14 +1,29 @@
 /** `rollcall eval` and `rollcall serve` with a user's own environment: which platform plays it. */
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { bundleWorkerWith } from "../../src/local/bundle.ts";
+import { LoadRefusal } from "../../src/local/control.ts";
 import { resolveEnvironmentPackage } from "../../src/local/environment-package.ts";
 import { PACKAGE_ROOT } from "../../src/local/package-root.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { readReadyFile, writeReadyFile } from "../../src/local/state-directory.ts";
+import { RollcallClient } from "../../src/sdk/client.ts";
 import { type CommandResult, command, rollcall } from "../cli/run-rollcall.ts";
+import { startScriptedModel } from "../fakes/scripted-model.ts";
+import { WAIT_HANGS_MS } from "../hang-limits.ts";
+import { until } from "./served-platform.ts";
 import { testPort } from "./test-port.ts";
 
 const TEMPLATE = resolve(import.meta.dirname, "../../src/cli/templates/single-turn");
@@ -45,6 +60,26 @@ function play(named: string, flags: readonly string[] = [], env: Record<string, 
   return command(argv, { env: { ROLLCALL_DIR: platform.directory, ...env }, cwd: base });
 }
 
+/** In a process of its own, so that two play at once. */
+function playApart(named: string) {
+  return rollcall(
+    ["eval", named, "--force", "-n", "2", "--json"],
+    { ROLLCALL_DIR: platform.directory },
+    undefined,
+    base,
+  );
+}
+
+function client() {
+  return new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
+}
+
+async function slowModel() {
+  const model = await startScriptedModel({ reply: () => "It is 7.", latencyMs: 300 });
+  onTestFinished(() => model.stop());
+  return { model };
+}
+
 function json({ stdout, stderr }: CommandResult) {
   expect(stdout, stderr).toMatch(/^\{.*\}\n$/);
   return JSON.parse(stdout);
@@ -56,17 +91,69 @@ test("a running platform with the same code plays it", async () => {
   expect(result.stderr).toContain(`on ${platform.url}`);
 });
 
-test("a platform with other code does not: a temporary platform plays it, and says how to keep the runs", async () => {
+test("a running platform loads other code of a folder, and continues the runs of others", async () => {
+  const { model } = await slowModel();
+  const flags = ["-m", "m", "-b", model.url, "-n", "6", "-c", "2", "--json"];
+  const other = command(["eval", "calculator", ...flags], { env: { ROLLCALL_DIR: platform.directory } });
+  await until(() => model.requests.length > 0, WAIT_HANGS_MS);
   appendFileSync(join(base, "letters/environment.ts"), "// edited\n");
-  const result = await play("./letters");
+  const result = await playApart("./letters");
   expect(json(result)).toMatchObject({ status: "completed", environment: "letters@0.1.0" });
-  expect(result.stderr).toContain("rollcall serve --env ./letters");
-  expect(result.stderr).not.toContain(`on ${platform.url}\n`);
+  expect(result.stderr).toContain(`Loaded letters from ${realpathSync(join(base, "letters"))} into the platform at`);
+  expect(result.stderr).toContain("unfinished runs of its earlier code end as environment_changed");
+  expect(result.stderr).toContain(`on ${platform.url}\n`);
+  expect(json(await other)).toMatchObject({ status: "completed", counts: { scored: 6 } });
+});
+
+test("commands that load two new folders at once are played by the same platform, and a later one loads nothing", async () => {
+  writeEnvironment("nouns");
+  writeEnvironment("verbs");
+  const both = await Promise.all([playApart("./nouns"), playApart("./verbs")]);
+  for (const result of both) {
+    expect(json(result)).toMatchObject({ status: "completed" });
+    expect(result.stderr).toContain(`on ${platform.url}\n`);
+  }
+  const again = await play("./nouns");
+  expect([json(again).status, again.stderr]).toEqual(["completed", expect.not.stringContaining("Loaded")]);
+  const { data } = await client().environments.list();
+  expect(data.map(({ id }) => id)).toEqual(expect.arrayContaining(["letters", "nouns", "verbs"]));
+});
+
+test("code that does not start is refused with its reason, and the platform continues with what it had", async () => {
+  writeEnvironment("broken");
+  const before = (await client().environments.list()).data.map(({ digest }) => digest);
+  appendFileSync(join(base, "broken/environment.ts"), "export const id = crypto.randomUUID();\n");
+  const result = await play("./broken");
+  expect([result.code, result.stderr]).toEqual([
+    2,
+    expect.stringMatching(/cannot be loaded in a Worker: .*global scope/),
+  ]);
+  expect((await client().environments.list()).data.map(({ digest }) => digest)).toEqual(before);
+});
+
+test("the control port needs the platform's key, and names what is wrong with a request", async () => {
+  const ready = readReadyFile(platform.directory);
+  const ask = async (body: string, key = platform.key, path = "/environments") => {
+    const headers = { authorization: `Bearer ${key}` };
+    const response = await fetch(`${ready?.control_url}${path}`, { method: "POST", headers, body });
+    return [response.status, LoadRefusal.parse(await response.json()).message];
+  };
+  const folder = JSON.stringify({ folder: join(base, "letters") });
+  expect(await ask(folder, "rk_other")).toEqual([401, "the key of the platform is required"]);
+  expect(await ask(folder, platform.key, "/elsewhere")).toEqual([404, "no such route"]);
+  expect(await ask("{")).toEqual([400, expect.stringContaining("JSON")]);
+  expect(await ask(JSON.stringify({ folder: 1 }))).toEqual([400, expect.stringContaining("folder")]);
+  expect(await ask(`"${"x".repeat(20_000)}"`)).toEqual([400, expect.stringContaining("the body is longer than")]);
+  expect(await ask(JSON.stringify({ folder: join(base, "nowhere") }))).toEqual([
+    400,
+    expect.stringContaining("does not exist"),
+  ]);
 });
 
 test("a remote platform with other code of the same version plays that code, and that is reported", async () => {
   const elsewhere = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: platform.key };
   const model = ["-m", "m", "-b", platform.policyUrl];
+  appendFileSync(join(base, "letters/environment.ts"), "// edited again\n");
   const { stderr } = await play("./letters", model, elsewhere);
   expect(stderr).toContain(
     `The platform at ${platform.url} has other code of letters@0.1.0 than this one, and uses that.`,

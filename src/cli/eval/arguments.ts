@@ -2,8 +2,10 @@
  * Reads the flags of `rollcall eval`, and the flags of runs of any kind, and checks them as far as possible without a
  * platform.
  */
+
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import {
   defined,
   environmentArgs,
@@ -70,7 +72,7 @@ export function evalArguments(line: Line): EvalArguments {
     junit: line.text("junit") ?? null,
     outputDir,
     stateColumns: stateColumns(line.text("state-columns"), outputDir),
-    again: `rollcall eval${line.asGiven(AFTER_THE_RUN)}${program === null ? "" : ` --agent ${program.name}`}`,
+    again: `${COMMAND} eval${line.asGiven(AFTER_THE_RUN)}${program === null ? "" : ` --agent ${program.name}`}`,
   };
 }
 
@@ -84,22 +86,33 @@ export function runArguments(line: Line | CommandLine<keyof typeof GENERATE_FLAG
   return { ...run, draft: { ...draft, ...asked } };
 }
 
-export function playArguments(line: PlayLine): RunArguments {
+/** `policyOnly`: the bundled policy plays, whatever endpoint is given. */
+export function playArguments(line: PlayLine, policyOnly = false): RunArguments {
   const [environment, ...more] = line.positionals;
   if (more.length > 0) throw usageError(`exactly one environment is required, not ${line.positionals.join(", ")}`);
   const draft = playDraft(line, environment);
   const dataset = line.text("dataset");
+  const hasDataset = dataset !== undefined || draft.dataset !== undefined;
+  const [force, resume] = [line.on("force"), line.text("resume") ?? null];
+  const unchecked = { draft, hasDataset, force, policyOnly };
   return {
     json: line.on("json"),
     draft,
     dataset: dataset === undefined ? null : datasetArgument(dataset),
-    force: line.on("force"),
-    resume: line.text("resume") ?? null,
+    force,
+    resume,
     connect: {
       ...platformAsked(line),
       ephemeral: line.on("ephemeral"),
       port: portOf(line.text("port")),
       environment: draft.environment,
+      // A resumed run has its own request.
+      ...(resume === null && {
+        beforeBoot: async (...given) => {
+          const { checkBeforeBoot } = await import("./before-boot.ts");
+          await checkBeforeBoot(unchecked, ...given);
+        },
+      }),
     },
   };
 }

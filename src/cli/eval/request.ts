@@ -13,7 +13,7 @@ import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import type { EnvironmentView } from "../../contract/run.ts";
 import type { Page } from "../../sdk/options.ts";
 import type { Connection, NamedEnvironment } from "../connect.ts";
-import { unreachable, usageError } from "../exit.ts";
+import { type CommandError, unreachable, usageError } from "../exit.ts";
 import type { DraftRequest } from "./arguments.ts";
 
 const FREE = { input_per_mtok_micros: 0, output_per_mtok_micros: 0 };
@@ -90,8 +90,16 @@ async function findEnvironment(
       "environment",
     );
   }
-  throw usageError(
-    `no environment is called ${id}; known: ${known}. For your own environment, use its folder: ./${id}`,
+  throw unknownEnvironment(
+    name,
+    page.data.map((environment) => environment.id),
+  );
+}
+
+export function unknownEnvironment(name: string, known: readonly string[]): CommandError {
+  const [id] = name.split("@");
+  return usageError(
+    `no environment is called ${id}; known: ${known.join(", ")}. For your own environment, use its folder: ./${id}`,
     "environment",
   );
 }
@@ -106,7 +114,7 @@ function examplesFor(draft: DraftRequest, environment: EnvironmentView): number 
 }
 
 /** Any answer is enough: not every endpoint lists its models. */
-async function checkReachable(baseUrl: string): Promise<void> {
+export async function checkReachable(baseUrl: string): Promise<void> {
   try {
     const signal = AbortSignal.timeout(ENDPOINT_ANSWERS_WITHIN_MS);
     const reply = await fetch(`${baseUrl.replace(/\/+$/, "")}/models`, { signal });

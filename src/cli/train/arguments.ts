@@ -74,8 +74,8 @@ const DEFAULT_EVAL_EXAMPLES = 256;
 
 /** Throws a CommandError with exit code 2 that names the flag. */
 export function trainArguments(line: CommandLine<keyof typeof TRAIN_FLAGS>): TrainArguments {
-  const run = playArguments(line);
   const trainer = trainerChoice(line.text("trainer"));
+  const run = playArguments(line, trainer.kind === "embedded");
   if (trainer.kind === "embedded") refuseOtherModels(run.draft);
   const training = trainingDraft(line);
   if (training.initial_weights !== undefined && run.draft.fleet === undefined) {

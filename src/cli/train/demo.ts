@@ -2,7 +2,7 @@
  * `npm start`: boots the platform, plays a demo training through its public API, and then keeps the platform running.
  * If the training is stopped, it resumes at the next start; if it was completed, its weights are served.
  */
-import { KNOWN_ENVIRONMENTS, type KnownEnvironment, knownEnvironment } from "@rollcall/policy/known-environments";
+import { KNOWN_ENVIRONMENTS, knownEnvironment } from "@rollcall/policy/known-environments";
 import { serveWeights } from "@rollcall/policy/policy-server";
 import { bytesFromWeights } from "@rollcall/policy/weights";
 import { readCheckpoint } from "@rollcall/trainer/checkpoint";
@@ -13,7 +13,8 @@ import type { RollcallClient } from "../../sdk/client.ts";
 import { defined, portOf } from "../argument-values.ts";
 import type { CommandLine } from "../command-line.ts";
 import { entryLines, printPage, stopSignal, untilStopped } from "../commands/serve.ts";
-import { boot, type Connection, clientsOf } from "../connect.ts";
+import { boot, type Connection, clientsOf, type NamedEnvironment, nameEnvironment } from "../connect.ts";
+import { checkBeforeBoot } from "../eval/before-boot.ts";
 import { CommandError, EXIT, type ExitCode, usageError } from "../exit.ts";
 import { catchInterrupts } from "../interrupt.ts";
 import type { START_FLAGS } from "../run-flags.ts";
@@ -33,12 +34,18 @@ const NAMES = KNOWN_ENVIRONMENTS.map(({ environment }) => environment).join(", "
 export async function startCommand(line: Line): Promise<ExitCode> {
   line.none();
   const term = terminal(false);
-  const known = demoEnvironment(line.text("environment"));
+  const named = demoEnvironment(line.text("environment"));
   const settings = line.on("no-demo") ? null : demoSettings(line);
   using interrupt = catchInterrupts();
   const stop = stopSignal(interrupt.signal, line.text("timeout"));
+  const { own } = named;
+  if (own !== null && settings !== null) {
+    const { draft, force } = settings;
+    await checkBeforeBoot({ draft, force, hasDataset: false, policyOnly: true }, named, [], interrupt.signal);
+  }
   const platform = await boot({
     directory: stateDirectory(process.env),
+    environments: own === null ? [] : [own],
     store: line.on("keep") ? "disk" : "memory",
     port: portOf(line.text("port")),
     signal: interrupt.signal,
@@ -51,7 +58,7 @@ export async function startCommand(line: Line): Promise<ExitCode> {
     term.print(entryLines(platform.url, platform.key));
     await printPage(term.print, clientsOf(platform.url, platform.key, undefined).client, "/");
     printWhereItIs(platform, term);
-    const run = settings === null ? null : await demoRun(settings, known, platform, term, stop, line.on("again"));
+    const run = settings === null ? null : await demoRun(settings, named, platform, term, stop, line.on("again"));
     if (line.on("once")) return run?.status === "completed" ? EXIT.good : EXIT.bad;
     if (!stop.aborted) term.print("Ctrl-C stops it; the next start uses the same data.");
     await untilStopped(platform.lost, stop);
@@ -61,10 +68,11 @@ export async function startCommand(line: Line): Promise<ExitCode> {
   }
 }
 
-function demoEnvironment(name: string | undefined): KnownEnvironment {
-  const known = knownEnvironment(name ?? DEMO);
-  if (known !== undefined) return known;
-  throw usageError(`--environment: the policy plays ${NAMES}`, "environment");
+/** One that the bundled policy plays, or a folder or an installed package, which it tries to learn. */
+function demoEnvironment(reference: string = DEMO): NamedEnvironment {
+  const named = nameEnvironment(reference, process.cwd());
+  if (named.own !== null || knownEnvironment(named.name) !== undefined) return named;
+  throw usageError(`--environment: the policy plays ${NAMES}, or your own environment by its folder`, "environment");
 }
 
 function demoSettings(line: Line): TrainingSettings {
@@ -75,7 +83,7 @@ function demoSettings(line: Line): TrainingSettings {
     trainer: { kind: "embedded" },
     evalExamples: evalExamplesOf(line),
     dataset: null,
-    force: false,
+    force: true,
   };
 }
 
@@ -88,13 +96,14 @@ function printWhereItIs({ store, directory }: Platform, { print }: Terminal): vo
 /** The demo's run, played now or before; null if it was stopped before its end. */
 async function demoRun(
   settings: TrainingSettings,
-  { environment }: KnownEnvironment,
+  named: NamedEnvironment,
   platform: Platform,
   term: Terminal,
   stop: AbortSignal,
   again: boolean,
 ): Promise<RunView | null> {
-  const connection = connectionTo(platform, environment);
+  const connection = connectionTo(platform, named);
+  const environment = named.name;
   const { trainer } = settings;
   const training: Training = { connection, term, trainer, ends: { interrupt: stop, timeout: null } };
   try {
@@ -137,11 +146,11 @@ async function serveTrained(
   print(`Policy    ${policyUrl} serves version ${version} of it`);
 }
 
-function connectionTo({ url, key, policyUrl, directory, lost }: Platform, name: string): Connection {
+function connectionTo({ url, key, policyUrl, directory, lost }: Platform, environment: NamedEnvironment): Connection {
   return {
     ...clientsOf(url, key, undefined),
     ...{ url, flags: "", profile: null, project: undefined, policyUrl, directory, lost, kind: "embedded" },
-    environment: { reference: name, name, here: null, own: null },
+    environment,
     // The platform keeps running after the demo.
     close: () => Promise.resolve(),
   };

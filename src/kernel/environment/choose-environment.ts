@@ -3,8 +3,8 @@
 import { EnvError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { formatPath } from "../../core/field-path.ts";
 import type { ArgumentsFault, EnvironmentCode, VersionedEnvironment } from "../../core/protocol/environment-code.ts";
+import { argumentsFault, unbuiltFault } from "../../core/protocol/request-faults.ts";
 import { argumentsWork } from "../../core/rubrics/work.ts";
 import { PROCESS_SCHEDULER, stepsOfJson } from "../kit/fair-scheduler.ts";
 import { publishedEnvironments } from "../kit/slice-hooks.ts";
@@ -36,15 +36,14 @@ export async function chooseEnvironment(
     const message = `${registered.id}@${registered.version} cannot check its arguments: ${fault.message}`;
     return refuse("invalid_request", message, "environment");
   }
-  if (fault !== null) return refuseArgs(fault);
+  if (fault !== null) return { ok: false, error: argumentsFault(fault) };
   // The arguments came through JSON.parse, so they are JSON.
   const looked = await behindRoute(env, registered, args as JsonObject, async () => {
     const environment = await builtOrError(scope, registered, args as JsonObject);
     return environment instanceof Error ? environment : { environment, rowless: rowsFault(environment.description) };
   });
   if (looked instanceof Error) {
-    const message = `${registered.id} cannot be built from these arguments: ${looked.message}`;
-    return refuse("invalid_request", message, "environment_args");
+    return { ok: false, error: unbuiltFault(registered.id, looked.message) };
   }
   const { environment, rowless } = looked;
   if (rowless !== null) {
@@ -101,11 +100,4 @@ export async function builtOrError(
     if (registered.published !== null && !(thrown instanceof EnvError)) throw thrown;
     return thrown instanceof Error ? thrown : new Error(String(thrown));
   }
-}
-
-function refuseArgs({ kind, path, message }: ArgumentsFault): Result<never> {
-  const param = formatPath(["environment_args", ...path]);
-  if (kind === "unknown") return refuse("unknown_field", `${param} is not a known field`, param);
-  const reason = kind === "missing" ? "is required" : (message ?? "does not fit the environment");
-  return refuse("invalid_request", `${param}: ${reason}`, param);
 }

@@ -9,6 +9,7 @@ import type { Scope } from "../../../contract/scope.ts";
 import type { RunDataset } from "../../../contract/uploaded-dataset.ts";
 import type { Need } from "../../../core/environments/contract.ts";
 import type { EnvironmentCode } from "../../../core/protocol/environment-code.ts";
+import { judgesFault } from "../../../core/protocol/request-faults.ts";
 import { RowError } from "../../../core/rollout/task.ts";
 import { charactersOf } from "../../../core/size.ts";
 import { sourceOf } from "../../dataset/datasets.ts";
@@ -80,9 +81,10 @@ export type Code = Pick<Played, "pin" | "args" | "environment" | "needs">;
 export async function resolvePlay(env: Env, scope: Scope, wanted: PlayWanted): Promise<Result<Played>> {
   const code = await resolveCode(env, scope, wanted.code);
   if (!code.ok) return code;
-  const misnamed = misnamedJudge(wanted, code.value);
-  if (misnamed !== null) return misnamed;
   const { pin, environment } = code.value;
+  const [given, kept] = [Object.keys(wanted.judges), Object.keys(wanted.kept?.judges ?? {})];
+  const misnamed = judgesFault(pin.id, environment.description.judges, given, kept);
+  if (misnamed !== null) return { ok: false, error: misnamed };
   const rows = await resolveRows(env, scope, wanted, code.value);
   if (!rows.ok) return rows;
   const isTaken = wanted.rows !== null && "taken" in wanted.rows;
@@ -119,21 +121,6 @@ async function resolveCode(env: Env, scope: Scope, wanted: PlayWanted["code"]): 
       ...(registered.published && { needs }),
     },
   };
-}
-
-/** The judges of the rubric and of the request must be the same: a judge with a misspelt name would never be called. */
-function misnamedJudge({ judges, kept }: PlayWanted, { pin, environment }: Code): Result<never> | null {
-  const asked = environment.description.judges;
-  const named = { ...kept?.judges, ...judges };
-  const missing = asked.find((name) => !Object.hasOwn(named, name));
-  if (missing !== undefined) {
-    const message = `${pin.id} needs the judge ${missing}: set {"endpoint": …, "model": …}`;
-    return refuse("missing_judge", message, `judges.${missing}`);
-  }
-  const unknown = Object.keys(judges).find((name) => !asked.includes(name));
-  if (unknown === undefined) return null;
-  const has = asked.length === 0 ? "it has none" : `it has ${asked.join(", ")}`;
-  return refuse("unknown_field", `${pin.id} has no judge called ${unknown}: ${has}`, `judges.${unknown}`);
 }
 
 async function resolveRows(
