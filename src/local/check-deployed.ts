@@ -1,6 +1,7 @@
 /** Checks a deployed platform over HTTP, without access to its Cloudflare account. */
 import * as z from "zod";
 import type { Finding } from "./check-deployment.ts";
+import { COMMAND } from "./package-root.ts";
 import { jsonOrNull } from "./readyz.ts";
 
 const ANSWERS_WITHIN_MS = 10_000;
@@ -70,7 +71,7 @@ async function checkBootstrap(url: string): Promise<Finding[]> {
 async function checkKey(url: string, key: string | undefined): Promise<Finding[]> {
   if (key === undefined || key === "") {
     const what = "no key was checked";
-    return [{ level: "warning", what, fix: "ROLLCALL_API_KEY=rk_… npx rollcall deploy check --url …" }];
+    return [{ level: "warning", what, fix: `ROLLCALL_API_KEY=rk_… ${COMMAND} deploy check --url …` }];
   }
   // Other characters are not allowed in a header, and the error would show the key.
   if (!/^[\x21-\x7e]+$/.test(key)) {
@@ -82,7 +83,7 @@ async function checkKey(url: string, key: string | undefined): Promise<Finding[]
   });
   if (status === 200) return [];
   const what = `the key in ROLLCALL_API_KEY is not accepted: /v1/whoami ${said}`;
-  return [{ level: "error", what, fix: "create another with npx rollcall key create" }];
+  return [{ level: "error", what, fix: `create another with ${COMMAND} key create` }];
 }
 
 interface Answer {

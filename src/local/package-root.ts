@@ -83,10 +83,16 @@ function resolvedFrom(modules: string, place: string): string | undefined {
 }
 
 /**
- * How a person runs this command line again: it begins the commands that are printed. npx without an installation has its
- * copy in a folder `_npx`; there `npx rollcall` would fetch the package of that name, which belongs to someone else.
+ * How a person runs this command line again: it begins the commands that are printed. Outside a checkout plain `npx` may
+ * fetch the package that has this name on the registry, which is not ours.
  */
-export const COMMAND = PACKAGE_ROOT.includes(`${sep}_npx${sep}`) ? `npx ${rollcallSpecifier()}` : "npx rollcall";
+export const COMMAND = commandOf(PACKAGE_ROOT);
+
+function commandOf(root: string): string {
+  // npx without an installation keeps its copy in such a folder.
+  if (root.includes(`${sep}_npx${sep}`)) return `npx ${rollcallSpecifier(root).replace(/^npm:/, "")}`;
+  return root.includes(`${sep}node_modules${sep}`) ? "npx --no-install rollcall" : "npx rollcall";
+}
 
 /** The source files of a Worker: paths relative to `root`, sorted. */
 export function workerSources(root: string): string[] {

@@ -16,7 +16,10 @@ const TEXTS = new Map(globSync(READ, { cwd: ROOT }).map((file) => [file, readFil
 const FROM_REGISTRY =
   /\b(npm (i|install|add|exec|x|init|create)|(yarn|pnpm|bun) (add|i|install|dlx|create|x)|bunx|npx (-y|--yes))\b( -\S+)* ["']?rollcall(@[^/\s"']+)?["']?(?=[\s`"']|$)/m;
 /** Files whose commands run in a checkout; anywhere else npx would use the registry. */
-const OF_THE_CHECKOUT = ["AGENTS.md", "README.md", "docs/commands.md", "docs/deploy.md", "docs/operations.md"];
+const OF_THE_CHECKOUT = [
+  ...["AGENTS.md", "CHANGELOG.md", "README.md", "docs/commands.md", "docs/deploy.md", "docs/operations.md"],
+  ...["docs/from-a-loop.md", "docs/from-verifiers.md", "src/local/package-root.ts"],
+];
 
 test.each([
   ["npm install rollcall && npx rollcall env init my-env", true],
