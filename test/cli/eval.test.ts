@@ -298,3 +298,17 @@ test("a run that takes longer than --timeout is cancelled", async () => {
   expect(result.code).toBe(1);
   expect(json(result)).toMatchObject({ status: "cancelled", cancelled_by_reason: { user: 2 } });
 });
+
+test("endpoint add sets the list price of the named model, unless prices are given or unwanted", async () => {
+  const env = { ROLLCALL_DIR: platform.directory, OPENAI_API_KEY: "sk-1234567890" };
+  const add = async (name: string, flags: readonly string[]) => {
+    const words = ["endpoint", "add", name, "--preset", "openai", "-m", "gpt-5-mini", "--no-probe", "--json", ...flags];
+    const result = await command(words, { env });
+    return [json(result).prices, result.stderr];
+  };
+  const listed = { input_per_mtok_micros: 250_000, output_per_mtok_micros: 2_000_000 };
+  expect(await add("mini", [])).toEqual([listed, expect.stringContaining("the list prices of gpt-5-mini as of 20")]);
+  const own = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 0 };
+  expect(await add("own", ["--input-price", "1", "--output-price", "0"])).toEqual([own, ""]);
+  expect(await add("none", ["--no-prices"])).toEqual([null, ""]);
+});

@@ -42,6 +42,7 @@ const ADD = command({
   takes: "<name>",
   help: "create an endpoint and probe it",
   more: `One short call checks what it supports; an endpoint that does not answer is still created.
+With --model the endpoint gets the list price of that model, if it is known; costs are counted by it.
 The base URL and the variable of the key are known for ${Object.keys(ENDPOINT_PRESETS).join(", ")}:
 for these the name is enough, such as: ${COMMAND} endpoint add openrouter -m qwen/qwen3-32b`,
   flags: {
@@ -52,6 +53,7 @@ for these the name is enough, such as: ${COMMAND} endpoint add openrouter -m qwe
     },
     ...SETTING_FLAGS,
     model: { short: "m", value: "NAME", help: "the model to probe; default the first that it lists" },
+    "no-prices": { help: "set no list price" },
     "no-probe": { help: "skip the probe" },
     ...PLATFORM_FLAGS,
   },
@@ -62,14 +64,30 @@ for these the name is enough, such as: ${COMMAND} endpoint add openrouter -m qwe
       const known = Object.keys(ENDPOINT_PRESETS).join(", ");
       throw usageError(`--base-url: is required, -b URL, or the name of a known server: ${known}`, "base-url");
     }
-    const model = defined({ model: line.text("model") });
-    const request = { name, base_url, ...rest, ...model, probe: !line.on("no-probe") };
-    return onPlatform(line, async ({ client, signal }) => {
+    const model = line.text("model");
+    if (rest.prices !== undefined && line.on("no-prices")) {
+      throw usageError("--no-prices: cannot be combined with --input-price and --output-price", "no-prices");
+    }
+    const isPriced = rest.prices !== undefined || line.on("no-prices");
+    return onPlatform(line, async ({ client, signal, term }) => {
+      const prices = isPriced || model === undefined ? null : await listPriceOf(base_url, model, term.log);
+      const known = { ...(prices && { prices }), ...defined({ model }) };
+      const request = { name, base_url, ...rest, ...known, probe: !line.on("no-probe") };
       const endpoint = await client.endpoints.create(request, { signal });
       return { json: endpoint, text: () => endpointText(endpoint) };
     });
   },
 });
+
+async function listPriceOf(baseUrl: string, model: string, log: (line: string) => void) {
+  // The table has a megabyte.
+  const { LIST_PRICES_AS_OF, listPrices } = await import("../list-prices.ts");
+  const prices = listPrices(baseUrl, model);
+  if (prices !== null) {
+    log(`The prices are the list prices of ${model} as of ${LIST_PRICES_AS_OF}; endpoint update sets others.`);
+  }
+  return prices;
+}
 
 const LIST = command({
   name: "endpoint list",
