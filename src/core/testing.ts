@@ -18,7 +18,7 @@ export {
   scoreState,
 } from "./rubrics/score-states.ts";
 
-export interface RolloutOptions extends Omit<PlayOptions, "secondInstance" | "now" | "timer"> {
+export interface RolloutOptions extends Omit<PlayOptions, "secondInstance" | "now" | "timer" | "answer"> {
   /** The platform's capabilities; the environment gets those it declares. `now` is epoch milliseconds; 0 by default. */
   readonly capabilities?: OwnCapabilities;
   /** One row of the environment's dataset, before its schema parses it. */

@@ -157,7 +157,10 @@ function knownOfWheel(
         package: { bytes, integrity, file: wheel.file },
         provenance: { repository, commit: null, builder },
       },
-      validation: { ok: true, examples: 0, checks: [{ name: "build", status: "skipped", message }], policies: {} },
+      validation: {
+        ...{ result: "unchecked", ok: true, examples: 0, policies: {} },
+        checks: [{ name: "build", status: "skipped", message }],
+      },
     },
   };
 }

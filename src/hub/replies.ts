@@ -128,6 +128,7 @@ const Description = z.object({
   forkable: z.boolean(),
   scores: listOf(z.object({ name: Name, weight: z.number(), group: z.boolean() }), LIST_ITEMS),
   judges: listOf(Name, LIST_ITEMS),
+  judgements: z.record(Name, listOf(z.string().max(LIMITS.judgementCharacters), LIST_ITEMS)).exactOptional(),
   players: listOf(Player, LIMITS.groupMembers),
   dataset: Dataset,
   evalDataset: Dataset.nullable(),

@@ -28,10 +28,12 @@ import { type Bundle, isolatedEnvironment } from "./isolated-code.ts";
 const VALIDATION_LIMITS = { rows: 20, turns: 20, calls: 8000, stepMs: 10_000, totalMs: 60_000 };
 
 /** Characters. One has at most six bytes in JSON: so messages, names and errors have less than 60 KiB. */
-const MESSAGE = 500;
+const MESSAGE = 400;
 const NAME = 64;
 const ERROR = 200;
 const FUNCTIONS = 10;
+const JUDGEMENTS = 12;
+const JUDGEMENT_TEXT = 32;
 
 /** What is stored with a version. */
 export interface ValidationRecord extends Validation {
@@ -40,6 +42,8 @@ export interface ValidationRecord extends Validation {
   readonly seeds: { readonly rows: number; readonly rollouts: number; readonly random: string };
   /** How many of `failed_functions` were left out. */
   readonly failed_functions_left_out: number;
+  /** How many of `judgements` were left out. */
+  readonly judgements_left_out: number;
   /** Calls of the environment for rows, effects and scores, for each of its replies; null if it replied to nothing. */
   readonly calls_per_turn: number | null;
   /** Milliseconds for which those calls were awaited, for each reply; other work of the process is included. */
@@ -220,7 +224,7 @@ function withinPlayer(budget: Budget, player: Player): Player {
 }
 
 function recordOf(validation: Validation, { calls, turns, ms }: Budget): ValidationRecord {
-  const { checks, failed_functions: failed } = validation;
+  const { checks, failed_functions: failed, judgements } = validation;
   const perTurn = (total: number) => (turns === 0 ? null : total / turns);
   return {
     ...validation,
@@ -229,6 +233,11 @@ function recordOf(validation: Validation, { calls, turns, ms }: Budget): Validat
       return { name: cut(name, NAME), count, first: cut(first, ERROR) };
     }),
     failed_functions_left_out: Math.max(0, failed.length - FUNCTIONS),
+    judgements: judgements.slice(0, JUDGEMENTS).map(({ judge, judgement, error, ...rest }) => {
+      const short = (text: string) => cut(text, JUDGEMENT_TEXT);
+      return { ...rest, judge: short(judge), judgement: short(judgement), error: error && short(error) };
+    }),
+    judgements_left_out: Math.max(0, judgements.length - JUDGEMENTS),
     protocol: ENVIRONMENT_PROTOCOL,
     seeds: { rows: SEED, rollouts: SEED, random: RANDOM_SEED },
     calls_per_turn: perTurn(calls),

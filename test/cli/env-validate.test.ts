@@ -76,7 +76,9 @@ test("with --json the output is one object with the checks and each policy's mea
       rewards: { least: 0, most: 1 },
       equal_rows: 0,
       failed_functions: [],
+      judgements: [],
       deterministic: true,
+      result: "ready",
       ok: true,
     },
   ]);

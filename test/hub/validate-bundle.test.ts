@@ -45,7 +45,10 @@ test("a good bundle passes every check, and its record has the measures of its p
     equal_rows: 0,
     failed_functions: [],
     failed_functions_left_out: 0,
+    judgements: [],
+    judgements_left_out: 0,
     deterministic: true,
+    result: "ready",
     ok: true,
     protocol: ENVIRONMENT_PROTOCOL,
     seeds: { rows: 0, rollouts: 0, random: "validate" },
@@ -58,8 +61,13 @@ test("a good bundle passes every check, and its record has the measures of its p
 
 test("without the policy that solves a task, nothing says that its gold plays are right", async () => {
   const record = await validated("guess-number", {}, { limits: { rows: 2 } });
-  expect(checksOf(record)["gold"]).toEqual(["skipped", "no row has an answer; a goldPolicy is not played here"]);
-  expect(record).toMatchObject({ ok: true, examples: 2, policies: { gold: { mean: null, n: 0 } } });
+  expect(checksOf(record)["gold"]).toEqual(["unchecked", "no row has an answer; a goldPolicy is not played here"]);
+  expect(record).toMatchObject({
+    ok: true,
+    result: "unchecked",
+    examples: 2,
+    policies: { gold: { mean: null, n: 0 } },
+  });
 });
 
 test("a constant reward is an error", async () => {
@@ -85,7 +93,7 @@ test("rows that another isolate makes in another way are not deterministic", asy
 test("a bundle that needs a secret or the network is not played, which is no error", async () => {
   const record = await validated("probing", {}, { rows: [{ question: "fetch" }] });
   expect(checksOf(record)).toMatchObject({
-    needs: ["skipped", "fetch is not given to a validation (and 1 more)"],
+    needs: ["unchecked", "fetch is not given to a validation (and 1 more)"],
     rows: ["ok", "1 fit the schema and are JSON"],
     rewards: ["skipped", "nothing was played: fetch is not given to a validation"],
   });

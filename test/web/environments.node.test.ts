@@ -28,7 +28,9 @@ test("a record of a validation is read, and one of another shape is not guessed"
     checks: [
       { name: "rewards", status: "error", message: "all equal" },
       { name: "new", status: "unheard of", message: 7 },
+      { name: "judges", status: "unchecked", message: "never asked" },
     ],
+    judgements: [{ judge: "default", question: 1, judgement: "right", reward: 1, error: null }],
     policies: { constant: { mean: 1, n: 3 }, gold: { mean: null, n: 0 } },
     failed_functions: [{ name: "right", count: 2, first: "no digits" }],
   };
@@ -38,7 +40,10 @@ test("a record of a validation is read, and one of another shape is not guessed"
     checks: [
       { name: "rewards", status: "error", message: "all equal" },
       { name: "new", status: "error", message: "" },
+      { name: "judges", status: "unchecked", message: "never asked" },
     ],
+    unchecked: ["judges"],
+    judgements: [{ judge: "default", judgement: "right", reward: 1 }],
     policies: [
       { name: "constant", mean: 1, n: 3 },
       { name: "gold", mean: null, n: 0 },

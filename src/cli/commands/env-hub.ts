@@ -139,19 +139,39 @@ const Validation = z.object({
   ok: z.boolean(),
   examples: z.number(),
   checks: z.array(
-    z.object({ name: z.string(), status: z.enum(["ok", "warning", "error", "skipped"]), message: z.string() }),
+    z.object({
+      name: z.string(),
+      status: z.enum(["ok", "warning", "error", "unchecked", "skipped"]),
+      message: z.string(),
+    }),
   ),
   policies: z.record(z.string(), z.object({ mean: z.number().nullable(), n: z.number() })),
+  judgements: z
+    .array(
+      z.object({
+        ...{ judge: z.string(), question: z.number(), judgement: z.string() },
+        ...{ reward: z.number().nullable(), error: z.string().nullable() },
+      }),
+    )
+    .default([]),
 });
 
 /** The record that is stored with a version. */
 export function validationText({ validation }: PublishedVersion): string {
   const read = Validation.safeParse(validation);
   if (!read.success) return "validation: this version of rollcall cannot read the record; --json shows it";
-  const { ok, examples, checks, policies } = read.data;
-  const isUntried = checks.every(({ status }) => status === "skipped");
-  const head = isUntried ? "not validated" : `validation ${ok ? "passed" : "failed"}, ${examples} rows played`;
-  return safeText(`${head}\n\n${validationLines(checks, policies)}`);
+  const { checks, policies, judgements } = read.data;
+  return safeText(`${outcomeText(read.data)}\n\n${validationLines(checks, policies, judgements)}`);
+}
+
+function outcomeText({ ok, examples, checks }: z.infer<typeof Validation>): string {
+  if (checks.every(({ status }) => status === "skipped")) return "not validated";
+  const rows = `${examples} rows played`;
+  if (!ok) return `validation failed, ${rows}`;
+  const open = checks.filter(({ status }) => status === "unchecked").map(({ name }) => name);
+  return open.length === 0
+    ? `validation passed, ${rows}`
+    : `validation found no error, ${rows}, not fully checked: ${open.join(", ")}`;
 }
 
 const YANK = command({

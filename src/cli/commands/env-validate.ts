@@ -13,7 +13,13 @@ import type { Need } from "../../core/environments/contract.ts";
 import { codeOf, type OwnCapabilities } from "../../core/protocol/in-process.ts";
 import type { Stage } from "../../core/validation/plays.ts";
 import type { GoldPolicy } from "../../core/validation/policies.ts";
-import { type Check, unplayed, type Validation, validateEnvironment } from "../../core/validation/validate.ts";
+import {
+  type Check,
+  resultOf,
+  unplayed,
+  type Validation,
+  validateEnvironment,
+} from "../../core/validation/validate.ts";
 import {
   type EnvironmentPackage,
   environmentPackage,
@@ -57,8 +63,10 @@ export async function validateCommand(line: CommandLine<"json" | "args" | "examp
   if (line.on("json")) {
     printJson({ environment: found.id, version: found.version, ...validation });
   }
-  return validation.ok ? EXIT.good : EXIT.bad;
+  return EXITS[validation.result];
 }
+
+const EXITS = { ready: EXIT.good, faulty: EXIT.bad, unchecked: EXIT.inconclusive } as const;
 
 async function validate(found: EnvironmentPackage, request: Request): Promise<Validation> {
   let made: Made;
@@ -87,8 +95,8 @@ async function inWorkerd(found: EnvironmentPackage, { args }: Request, played: V
   if (played.checks.some(({ name }) => name === "build")) return played;
   const { tryInWorkerd } = await import("../../local/try-in-workerd.ts");
   const check = checkWorkerd(await tryInWorkerd(found, args));
-  const ok = played.ok && check.status !== "error";
-  return { ...played, checks: [...played.checks, check], ok };
+  const checks = [...played.checks, check];
+  return { ...played, checks, ...resultOf(checks) };
 }
 
 function checkWorkerd({ refused, bytes }: Tried): Check {
@@ -115,20 +123,21 @@ async function whenStuck(): Promise<Validation> {
 }
 
 function validationText(found: EnvironmentPackage, validation: Validation): string {
-  const { checks, policies, examples } = validation;
+  const { checks, policies, examples, judgements } = validation;
   const rows = examples === 1 ? "1 row" : `${examples} rows`;
   return [
     `${found.id}@${found.version}, ${rows} played`,
     "",
-    validationLines(checks, policies),
+    validationLines(checks, policies, judgements),
     conclusion(validation),
   ].join("\n");
 }
 
-function conclusion({ checks }: Validation): string {
-  const count = (status: Check["status"]) => checks.filter((check) => check.status === status).length;
-  const [errors, warnings] = [count("error"), count("warning")];
-  if (errors > 0) return `not ready to run: ${errors} of ${checks.length} checks failed`;
+function conclusion({ checks, result }: Validation): string {
+  const named = (status: Check["status"]) => checks.filter((check) => check.status === status).map(({ name }) => name);
+  if (result === "faulty") return `not ready to run: ${named("error").length} of ${checks.length} checks failed`;
+  if (result === "unchecked") return `not fully checked: ${named("unchecked").join(", ")}`;
+  const warnings = named("warning").length;
   return warnings > 0 ? `ready to run, with ${warnings} warnings` : "ready to run";
 }
 

@@ -237,8 +237,8 @@ class MemberRubric extends Rubric {
   readonly #own: OwnState;
 
   constructor(rubric: AnyRubric, own: OwnState) {
-    const { parser, judges } = rubric;
-    super({ ...(parser && { parser }), judges, cleanup: ownCleanup(rubric, own) });
+    const { parser, judges, judgements } = rubric;
+    super({ ...(parser && { parser }), judges, judgements, cleanup: ownCleanup(rubric, own) });
     this.#rubric = rubric;
     this.#own = own;
   }

@@ -83,6 +83,8 @@ export interface EnvironmentDescription {
   readonly scores: readonly { readonly name: string; readonly weight: number; readonly group: boolean }[];
   /** Judges that a run must configure. */
   readonly judges: readonly string[];
+  /** Declared replies of judges, by judge; absent in code of an earlier version of this library. */
+  readonly judgements?: Readonly<Record<string, readonly string[]>>;
   /** The environments that play its rows: itself, or the members of a group. */
   readonly players: readonly PlayerDescription[];
   readonly dataset: DatasetDescription;

@@ -87,6 +87,7 @@ function describe(environment: AnyEnvironment): EnvironmentDescription {
       return functions.map(({ name, weight, group }) => ({ name, weight, group }));
     },
     judges: rubric.judges,
+    judgements: rubric.judgements,
     players: players.map(({ sampling, maxTurns, maxSeqLen, timeoutMs }, at) => {
       return { member: members[at] ?? null, sampling, maxTurns, maxSeqLen, timeoutMs };
     }),

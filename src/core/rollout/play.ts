@@ -64,6 +64,8 @@ export interface PlayOptions {
   readonly until?: (at: number) => Promise<void>;
   /** Answers for the rubric's judge; for several judges, one function per name. Without it judges give no judgement. */
   readonly judge?: TestJudges;
+  /** Answers for all judges of the environment, instead of `judge`. */
+  readonly answer?: JudgeAnswers;
   /**
    * Opens an empty database for the rollout if the environment needs sql: `() => new DatabaseSync(":memory:")` of
    * node:sqlite.
@@ -104,7 +106,8 @@ export async function playTask(
   const done = await drive(code, made, options);
   const trajectory = trajectoryOf(done);
   const scorer = options.restartAfterEachTurn ? (options.secondInstance ?? code) : code;
-  const record = await scorePlayed(scorer, trajectory, options);
+  const judges = options.answer ? { named: code.description.judges, answer: options.answer } : scripted(options.judge);
+  const [record] = (await scorePlayed(scorer, [trajectory], judges, options)) ?? [];
   return {
     reward: record?.reward ?? null,
     metrics: Object.fromEntries((record?.scores ?? []).map(({ name, score }) => [name, score])),
@@ -301,32 +304,49 @@ function messageOf(reply: Reply, turn: number): Message {
   return { role: "assistant", content, tool_calls };
 }
 
-// Scores a rollout that was played in this process. Its judges are functions, too.
+// Scores what was played in this process. Its judges are functions, too.
 
 /** One function for the judge `default`, or one per name. */
 export type TestJudges = TestModel | Readonly<Record<string, TestModel>>;
 
-/** Throws what a judge throws, unless it is an error of the library: then there is no judgement. */
-async function scorePlayed(
+/** Answers a question to a judge. */
+export type JudgeAnswers = (ask: JudgeAsk) => JudgeResult | Promise<JudgeResult>;
+
+interface AnsweringJudges {
+  readonly named: readonly string[];
+  readonly answer: JudgeAnswers;
+}
+
+/**
+ * Scores rollouts that were played in this process: one, or a group. `judges`: null if they are not called. The result
+ * is undefined if a judgement is missing. Throws what `answer` throws.
+ */
+export async function scorePlayed(
   code: EnvironmentCode,
-  trajectory: Trajectory,
-  options: PlayOptions,
-): Promise<ScoreRecord | undefined> {
+  members: readonly Trajectory[],
+  judges: AnsweringJudges | null,
+  options: Pick<PlayOptions, "now" | "timer">,
+): Promise<readonly ScoreRecord[] | undefined> {
   const host = { ...scoringHost(options), hash: (text: string) => text, timer: timerOf(options) };
-  const group = { members: [trajectory], secrets: {} };
-  const { judge: judges } = options;
-  if (judges === undefined) return (await code.score({ ...group, judges: null }, host)).records[0];
-  const models = typeof judges === "function" ? { default: judges } : judges;
+  const group = { members, secrets: {} };
+  if (judges === null) return (await code.score({ ...group, judges: null }, host)).records;
+  const { named, answer } = judges;
   const ask = async (pending: readonly JudgeAsk[]) => {
     const given = new Map<string, JudgeResult>();
-    for (const one of pending) given.set(one.key, await verdictOf(models[one.judge], one));
+    for (const one of pending) given.set(one.key, await answer(one));
     return given;
   };
-  const named = Object.keys(models);
   const scored = await scoreJudged({ known: {}, ask }, (known) =>
     code.score({ ...group, judges: { named, known } }, host),
   );
-  return scored.kind === "scored" ? scored.records[0] : undefined;
+  return scored.kind === "scored" ? scored.records : undefined;
+}
+
+/** Throws what a judge throws, unless it is an error of the library: then there is no judgement. */
+function scripted(judges: TestJudges | undefined): AnsweringJudges | null {
+  if (judges === undefined) return null;
+  const models = typeof judges === "function" ? { default: judges } : judges;
+  return { named: Object.keys(models), answer: (ask) => verdictOf(models[ask.judge], ask) };
 }
 
 async function verdictOf(model: TestModel | undefined, ask: JudgeAsk): Promise<JudgeResult> {

@@ -6,6 +6,7 @@
  * minifier renames functions. A rubric stores no results: one serves any number of rollouts at once.
  */
 
+import { LIMITS } from "../../contract/limits.ts";
 import { requireName } from "../../contract/shown-text.ts";
 import type {
   Awaitable,
@@ -38,6 +39,11 @@ export interface RubricOptions<Task = unknown, S = unknown, Objects extends obje
   readonly provide?: ScoreProvider<Task, S, NoInfer<Objects>>;
   /** Judges that functions call with `judge`: a run must configure them. */
   readonly judges?: readonly string[];
+  /**
+   * For each judge whose replies the functions read themselves (`judge(prompt)` without labels and range): replies that
+   * it may give, the worst first. `rollcall env validate` plays them.
+   */
+  readonly judgements?: Readonly<Record<string, readonly string[]>>;
   /** Run for each rollout after scoring, by priority, then name. An error in one is recorded and removes no score. */
   readonly cleanup?: Readonly<Record<string, Cleanup<State<Task, S>>>>;
   /** Run when an instance of the environment is retired, by priority, then name. */
@@ -53,6 +59,7 @@ const OPTIONS: readonly (keyof RubricOptions)[] = [
   "objects",
   "provide",
   "judges",
+  "judgements",
   "cleanup",
   "teardown",
 ];
@@ -83,6 +90,8 @@ export interface AnyRubric<Task = unknown, S = unknown> {
   readonly parser: Parser | undefined;
   /** Judges that a run must configure for this rubric. */
   readonly judges: readonly string[];
+  /** As in `RubricOptions`. */
+  readonly judgements: Readonly<Record<string, readonly string[]>>;
   /** In the order in which they run. */
   readonly functions: readonly ScoreFunction<Task, S>[];
   /** Class objects by name. */
@@ -106,6 +115,7 @@ type ListedFunction<Task, S> =
 export class Rubric<Task = unknown, S = unknown, Objects extends object = object> implements AnyRubric<Task, S> {
   readonly parser: Parser | undefined;
   readonly judges: readonly string[];
+  readonly judgements: Readonly<Record<string, readonly string[]>>;
   readonly cleanupHandlers: readonly CleanupHandler<State<Task, S>>[];
   readonly teardownHandlers: readonly CleanupHandler<void>[];
   readonly #functions: ScoreFunction<Task, S>[] = [];
@@ -116,6 +126,8 @@ export class Rubric<Task = unknown, S = unknown, Objects extends object = object
     refuseUnknownOptions("a rubric", options, OPTIONS);
     this.parser = options.parser;
     this.judges = options.judges ?? [];
+    this.judgements = options.judgements ?? {};
+    checkJudgements(this.judgements, this.judges);
     this.cleanupHandlers = cleanupHandlers(options.cleanup ?? {});
     this.teardownHandlers = cleanupHandlers(options.teardown ?? {});
     this.#objects = { ...options.objects };
@@ -204,6 +216,23 @@ function checkFunction(name: string, fn: unknown, weight: number): void {
   if (!Number.isFinite(weight)) throw new RangeError(`the weight of ${name} is ${weight}`);
 }
 
+/** Of the declared replies of one judge. */
+const MOST_REPLIES = 20;
+
+function checkJudgements(judgements: Readonly<Record<string, readonly string[]>>, judges: readonly string[]): void {
+  for (const [judge, replies] of Object.entries(judgements)) {
+    const fault = (why: string) => new RangeError(`judgements.${judge}: ${why}`);
+    if (!judges.includes(judge)) throw fault("the rubric has no such judge: list it in judges");
+    if (!Array.isArray(replies) || replies.length === 0 || replies.length > MOST_REPLIES) {
+      throw fault(`must be a list of 1 to ${MOST_REPLIES} replies`);
+    }
+    const most = LIMITS.judgementCharacters;
+    if (!replies.every((reply) => typeof reply === "string" && reply.trim() !== "" && reply.length <= most)) {
+      throw fault(`each reply must be a text of 1 to ${most} characters`);
+    }
+  }
+}
+
 /**
  * Rubrics that score the same rollout together, one after the other. Their rewards are added, and so are metrics of the
  * same name from different rubrics. There is always at least one rubric; a group inside a group is flattened.
@@ -219,6 +248,15 @@ export class RubricGroup {
   /** Judges that a run must configure, each once. */
   get judges(): readonly string[] {
     return [...new Set(this.rubrics.flatMap((rubric) => rubric.judges))];
+  }
+
+  /** For each judge the declared replies of all rubrics, each once. */
+  get judgements(): Readonly<Record<string, readonly string[]>> {
+    const all = this.rubrics.flatMap((rubric) => Object.entries(rubric.judgements));
+    const byJudge = Map.groupBy(all, ([judge]) => judge);
+    return Object.fromEntries(
+      [...byJudge].map(([judge, lists]) => [judge, [...new Set(lists.flatMap(([, replies]) => replies))]]),
+    );
   }
 
   /** Whether all members of a group must be scored together. */

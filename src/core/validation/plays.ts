@@ -1,18 +1,22 @@
 /** Plays every policy on every example, and plays it again with a restart after each step. */
-import { OverlongPromptError, RolloutError } from "../../contract/errors.ts";
+import { OverlongPromptError } from "../../contract/errors.ts";
 import { cloneJson, type Json, type JsonObject } from "../../contract/json.ts";
 import type { ToolDefinition } from "../../contract/messages.ts";
 import type { DatasetDescription, EnvironmentCode, MadeTask, TaskSource } from "../protocol/environment-code.ts";
 import {
+  type JudgeAnswers,
   openHost,
   openPlayer,
   type PlayOptions,
   playerOf,
   playTask,
   type RolloutReport,
-  type TestModel,
+  scorePlayed,
 } from "../rollout/play.ts";
 import { newRollout } from "../rollout/rollout.ts";
+import { endedWell, type ScoreRecord } from "../rubrics/score.ts";
+import { usualAnswer } from "./judge-questions.ts";
+import { JudgeBench } from "./judgements.ts";
 import {
   constantPolicy,
   echoPolicy,
@@ -28,8 +32,6 @@ import {
 const MOST_TURNS = 100;
 /** What the policy `constant` replies if the first row has no answer. */
 const CONSTANT = "1";
-/** What judges answer. */
-const NO_JUDGE = "a validation asks no judges";
 
 export interface Play {
   readonly policy: PolicyName;
@@ -46,6 +48,8 @@ export interface Play {
   readonly restarted: string | null;
   /** How a repeated play without restarts differs. */
   readonly unsteady: string | null;
+  /** The rewards that it can have by other judgements, its own among them; empty if no judge was asked. */
+  readonly judgedRewards: readonly number[];
 }
 
 export interface Stage extends Pick<PlayOptions, "mostCharacters" | "openSqlite" | "timer"> {
@@ -65,17 +69,65 @@ export class UnfinishedError extends Error {
   override readonly name = "UnfinishedError";
 }
 
-/** One rollout per policy and example, as each is ready; of the gold policies the best one counts. */
-export async function* playAll(stage: Stage, examples: readonly Example[]): AsyncGenerator<Play> {
-  const constant = examples[0]?.task.answer || CONSTANT;
+export function benchOf(stage: Stage): JudgeBench {
+  const { code } = stage;
+  const named = code.description.judges;
+  return new JudgeBench(code.description, (members, answer) => scorePlayed(code, members, { named, answer }, stage));
+}
+
+/**
+ * One rollout per policy and example, as each is ready; of the gold policies the best one counts. If the rubric asks
+ * judges, gold plays are judged as well as possible, and all others as badly. If it scores groups, the plays of a row
+ * are judged as one.
+ */
+export async function* playAll(stage: Stage, examples: readonly Example[], bench: JudgeBench): AsyncGenerator<Play> {
+  const { judges, scores } = stage.code.description;
+  const grouped = scores.some(({ group }) => group);
   for (const example of examples) {
-    const gold = goldPolicies(stage.goldPolicy === "unknown" ? null : stage.goldPolicy, example.task);
-    if (gold.length > 0) yield await playBest(stage, example, gold);
-    yield await play(stage, example, "null", nullPolicy);
-    yield await play(stage, example, "constant", constantPolicy(constant));
-    yield await play(stage, example, "echo", echoPolicy);
-    yield await play(stage, example, "random", randomPolicy(example.index));
+    if (judges.length === 0) yield* playExample(stage, examples, example);
+    else {
+      const together: Play[] = [];
+      for await (const play of playExample(stage, examples, example)) {
+        if (grouped) together.push(play);
+        else yield* await judge(bench, [play]);
+      }
+      if (grouped) yield* await judge(bench, together);
+    }
   }
+}
+
+async function* playExample(stage: Stage, examples: readonly Example[], example: Example): AsyncGenerator<Play> {
+  const gold = goldPolicies(stage.goldPolicy === "unknown" ? null : stage.goldPolicy, example.task);
+  if (gold.length > 0) yield await playBest(stage, example, gold);
+  yield await play(stage, example, "null", nullPolicy);
+  yield await play(stage, example, "constant", constantPolicy(examples[0]?.task.answer || CONSTANT));
+  yield await play(stage, example, "echo", echoPolicy);
+  yield await play(stage, example, "random", randomPolicy(example.index));
+}
+
+/** The plays with the scores of their judgements. */
+async function judge(bench: JudgeBench, plays: readonly Play[]): Promise<Play[]> {
+  const members = plays.flatMap(({ report }, at) => {
+    if (report === null || !endedWell(report.trajectory)) return [];
+    return { at, trajectory: { ...report.trajectory, rollout_id: `rollout-${at}` } };
+  });
+  if (members.length === 0) return [...plays];
+  const isGold = plays.every(({ policy }) => policy === "gold");
+  const judged = await bench.play(
+    members.map(({ trajectory }) => trajectory),
+    isGold,
+  );
+  const byPlay = new Map(members.map(({ at }, index) => [at, judged[index] ?? null]));
+  return plays.map((play, at) => {
+    const found = byPlay.get(at) ?? null;
+    if (found === null || play.report === null) return play;
+    const record = play.policy === "gold" ? found.best : found.worst;
+    return { ...play, report: { ...play.report, ...scoresOf(record) }, judgedRewards: found.rewards };
+  });
+}
+
+function scoresOf({ reward, scores, scoring_errors }: ScoreRecord) {
+  return { reward, metrics: Object.fromEntries(scores.map(({ name, score }) => [name, score])), scoring_errors };
 }
 
 async function playBest(stage: Stage, example: Example, forms: readonly Policy[]): Promise<Play> {
@@ -91,11 +143,12 @@ function scoreOf({ report }: Play): number {
 async function play(stage: Stage, example: Example, policy: PolicyName, make: Policy): Promise<Play> {
   const tools = new Map<string, ToolDefinition>();
   const offer: Offered = (tool) => tools.set(tool.function.name, tool);
-  const straight = await attempt(stage, example, make, false, offer);
-  const restarted = straight.report === null ? straight : await attempt(stage, example, make, true);
+  const played = { make, answer: usualAnswer(stage.code.description, policy === "gold" ? "best" : "worst") };
+  const straight = await attempt(stage, example, played, false, offer);
+  const restarted = straight.report === null ? straight : await attempt(stage, example, played, true);
   const changed = differenceOf(straight, restarted);
   const unsteady =
-    changed === null ? null : differenceOf(straight, await stage.later(() => attempt(stage, example, make, false)));
+    changed === null ? null : differenceOf(straight, await stage.later(() => attempt(stage, example, played, false)));
   return {
     policy,
     example: example.index,
@@ -105,6 +158,7 @@ async function play(stage: Stage, example: Example, policy: PolicyName, make: Po
     // If a play differs from its own repetition, its difference after restarts means nothing.
     restarted: unsteady === null ? changed : null,
     unsteady,
+    judgedRewards: [],
   };
 }
 
@@ -115,11 +169,17 @@ interface Attempt {
   readonly fault: string | null;
 }
 
+/** A policy, and what judges answer. */
+interface Played {
+  readonly make: Policy;
+  readonly answer: JudgeAnswers;
+}
+
 /** Throws UnfinishedError. */
 async function attempt(
   stage: Stage,
   example: Example,
-  make: Policy,
+  { make, answer }: Played,
   restartAfterEachTurn: boolean,
   offer?: Offered,
 ): Promise<Attempt> {
@@ -136,7 +196,7 @@ async function attempt(
         if (request.turn < limit) return model(request);
         throw new Error(`no end after ${limit} model calls; set maxTurns or add a stop`);
       },
-      judge: Object.fromEntries(description.judges.map((judge) => [judge, unjudged])),
+      answer,
       seed: SEED,
       restartAfterEachTurn,
     });
@@ -145,15 +205,6 @@ async function attempt(
     if (thrown instanceof UnfinishedError) throw thrown;
     return { report: null, fault: thrown instanceof Error ? thrown.message : String(thrown) };
   }
-}
-
-const unjudged: TestModel = () => {
-  throw new RolloutError(NO_JUDGE);
-};
-
-/** The functions of a play that gave no score. Scores of judges may be missing: a validation asks none. */
-export function failuresOf({ report }: Play): RolloutReport["scoring_errors"] {
-  return (report?.scoring_errors ?? []).filter(({ error }) => !error.endsWith(NO_JUDGE));
 }
 
 function differenceOf(first: Attempt, second: Attempt): string | null {

@@ -8,8 +8,10 @@
 
 import type { SerializedError } from "../../contract/errors.ts";
 import type { EnvironmentDescription } from "../protocol/environment-code.ts";
+import type { RolloutReport } from "../rollout/play.ts";
+import type { JudgeBench, PlayedJudgement } from "./judgements.ts";
 import {
-  failuresOf,
+  benchOf,
   type Play,
   playAll,
   type ReadRows,
@@ -41,10 +43,14 @@ export interface Validation {
   readonly rewards: { readonly least: number; readonly most: number } | null;
   /** The share of the rows whose plays all have the same reward, from 0 to 1; null if no row has two such plays. */
   readonly equal_rows: number | null;
-  /** The reward functions that gave no score: how often, and the first error. Judges are not called, and do not count. */
+  /** The reward functions that gave no score: how often, and the first error. */
   readonly failed_functions: readonly FailedFunction[];
   /** Whether a second instance gives the same rows, states and rewards; null if nothing shows it. */
   readonly deterministic: boolean | null;
+  /** What each judgement of a judge gives. */
+  readonly judgements: readonly PlayedJudgement[];
+  /** `faulty`: a check is an error. `unchecked`: no check is an error, and something could not be checked. */
+  readonly result: "ready" | "unchecked" | "faulty";
   /** True if no check is an error. */
   readonly ok: boolean;
 }
@@ -66,17 +72,19 @@ export async function validateEnvironment(
   const rows = await readRows(stage.code, count, uploaded);
   const playable = unmet.length + withheld.length === 0 ? rows.examples : [];
   const plays: Play[] = [];
+  const bench = benchOf(stage);
   const checks = [checkNeeds(description, unmet, withheld), checkRows(rows)];
   try {
-    for await (const play of playAll(stage, playable)) plays.push(play);
+    for await (const play of playAll(stage, playable, bench)) plays.push(play);
     const resets = await unsteadyResets(stage, playable, uploaded);
-    checks.push(...playedChecks(stage, resets, plays, withheld));
+    checks.push(...playedChecks(stage, resets, plays, withheld), ...checkJudges(description, bench, plays));
     checks.push(...checkTeardown([...(await stage.code.tearDown()), ...(await stage.secondInstance.tearDown())]));
   } catch (thrown) {
     if (!(thrown instanceof UnfinishedError)) throw thrown;
-    checks.push(...playedChecks(stage, null, plays, withheld), bad("finished", [thrown.message]));
+    checks.push(...playedChecks(stage, null, plays, withheld), ...checkJudges(description, bench, plays));
+    checks.push(bad("finished", [thrown.message]));
   }
-  return validationOf(playable.length, checks, plays);
+  return validationOf(playable.length, checks, plays, bench.findings().played);
 }
 
 /** The validation of an environment that could not be played completely. `name`: the check with the reason. */
@@ -84,8 +92,20 @@ export function unplayed(name: "build" | "rollouts" | "finished", message: strin
   return validationOf(0, [bad(name, [message])], []);
 }
 
-function validationOf(examples: number, checks: readonly Check[], plays: readonly Play[]): Validation {
-  const rewards = rewardsOf(plays);
+/** The result of a validation with these checks. */
+export function resultOf(checks: readonly Check[]): Pick<Validation, "result" | "ok"> {
+  const ok = checks.every(({ status }) => status !== "error");
+  if (!ok) return { result: "faulty", ok };
+  return { result: checks.some(({ status }) => status === "unchecked") ? "unchecked" : "ready", ok };
+}
+
+function validationOf(
+  examples: number,
+  checks: readonly Check[],
+  plays: readonly Play[],
+  judgements: readonly PlayedJudgement[] = [],
+): Validation {
+  const rewards = possibleRewardsOf(plays);
   return {
     examples,
     checks,
@@ -94,7 +114,8 @@ function validationOf(examples: number, checks: readonly Check[], plays: readonl
     equal_rows: shareOfEqualRows(plays),
     failed_functions: failedFunctions(plays),
     deterministic: isDeterministic(checks),
-    ok: checks.every(({ status }) => status !== "error"),
+    judgements,
+    ...resultOf(checks),
   };
 }
 
@@ -134,7 +155,7 @@ function summary(plays: readonly Play[], policy: PolicyName): { mean: number | n
 }
 
 function shareOfEqualRows(plays: readonly Play[]): number | null {
-  const rows = [...Map.groupBy(plays, ({ example }) => example).values()].map(rewardsOf);
+  const rows = [...Map.groupBy(plays, ({ example }) => example).values()].map(possibleRewardsOf);
   const compared = rows.filter((rewards) => rewards.length > 1);
   const equal = compared.filter((rewards) => Math.max(...rewards) - Math.min(...rewards) <= TOLERANCE);
   return compared.length === 0 ? null : equal.length / compared.length;
@@ -157,7 +178,8 @@ function isDeterministic(checks: readonly Check[]): boolean | null {
  */
 export interface Check {
   readonly name: string;
-  readonly status: "ok" | "warning" | "error" | "skipped";
+  /** `unchecked`: it could not be checked. `skipped`: there is nothing to check, or nothing was played. */
+  readonly status: "ok" | "warning" | "error" | "unchecked" | "skipped";
   readonly message: string;
 }
 
@@ -170,7 +192,7 @@ function checkNeeds(
   withheld: readonly string[],
 ): Check {
   if (unmet.length > 0) return bad("needs", unmet);
-  if (withheld.length > 0) return { ...bad("needs", withheld), status: "skipped" };
+  if (withheld.length > 0) return unchecked("needs", withheld);
   const listed = [...needs, ...judges.map((judge) => `the judge ${judge}`)];
   return ok("needs", listed.length === 0 ? "no needs" : `needs ${listed.join(", ")}`);
 }
@@ -232,7 +254,7 @@ function checkVariety(
   goldIsSure: boolean,
   goldPolicy: Stage["goldPolicy"],
 ): Check {
-  const rewards = rewardsOf(plays);
+  const rewards = possibleRewardsOf(plays);
   const [least, most] = [Math.min(...rewards), Math.max(...rewards)];
   if (rewards.length === 0) return skipped("variety", "no rollout has a reward");
   if (most - least > TOLERANCE) return ok("variety", `rewards go from ${text(least)} to ${text(most)}`);
@@ -257,9 +279,9 @@ function checkGold(gold: readonly Play[], goldIsSure: boolean, goldPolicy: Stage
     return reward === null ? [] : [{ play, reward }];
   });
   if (gold.length === 0) {
-    return skipped("gold", `no row has an answer; ${toExport(goldPolicy, "to play a correct rollout")}`);
+    return unchecked("gold", ["no row has an answer"], toExport(goldPolicy, "to play a correct rollout"));
   }
-  if (scored.length === 0) return skipped("gold", "no gold play has a reward");
+  if (scored.length === 0) return unchecked("gold", ["no gold play has a reward"]);
   const low = scored.filter(({ reward }) => reward < 1 - TOLERANCE);
   if (low.length === 0) return ok("gold", "every gold play scores 1 or more");
   const found = low.map(({ play, reward }) => at(play, `the reward is ${text(reward)}, below 1`));
@@ -284,6 +306,24 @@ function checkTools(plays: readonly Play[]): Check {
   return warning("tools", found, "the model needs it to use the tool");
 }
 
+/** Only listed if the environment has judges and something was played. */
+function checkJudges({ judges }: EnvironmentDescription, bench: JudgeBench, plays: readonly Play[]): Check[] {
+  if (judges.length === 0 || plays.length === 0) return [];
+  const { played, faults, swallowed, unchecked: open } = bench.findings();
+  const asked = played.length === 0 ? skipped("judgements", "no judge was asked") : okJudgements(played.length);
+  return [
+    open.length === 0 ? ok("judges", `asked: ${judges.join(", ")}`) : unchecked("judges", open),
+    faults.length === 0 ? asked : bad("judgements", faults),
+    swallowed.length === 0
+      ? ok("unjudged", "without a judgement there is no score")
+      : warning("unjudged", swallowed, "a function must not catch the error of a judge"),
+  ];
+}
+
+function okJudgements(count: number): Check {
+  return ok("judgements", `${count} judgements were played, and no question is without effect`);
+}
+
 /** Only listed if something is wrong: most environments have no teardown. */
 function checkTeardown(faults: readonly SerializedError[]): Check[] {
   const found = faults.map(({ message }) => message);
@@ -294,8 +334,23 @@ function skipped(name: string, message: string): Check {
   return { name, status: "skipped", message };
 }
 
+/** Something could not be checked, which is not the environment's fault. */
+function unchecked(name: string, why: readonly string[], advice?: string): Check {
+  return { ...bad(name, why, advice), status: "unchecked" };
+}
+
 function rewardsOf(plays: readonly Play[]): number[] {
   return plays.flatMap(({ report }) => report?.reward ?? []);
+}
+
+/** With those by other judgements. */
+function possibleRewardsOf(plays: readonly Play[]): number[] {
+  return plays.flatMap(({ report, judgedRewards }) => [report?.reward ?? [], ...judgedRewards].flat());
+}
+
+/** The functions of a play that gave no score. */
+function failuresOf({ report }: Play): RolloutReport["scoring_errors"] {
+  return report?.scoring_errors ?? [];
 }
 
 function ok(name: string, message: string): Check {

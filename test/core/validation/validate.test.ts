@@ -62,7 +62,7 @@ test("the measures of a validation are those of its plays: of constant, echo and
   expect(equal).toMatchObject({ rewards: { least: 0.5, most: 0.5 }, equal_rows: 1, failed_functions: [] });
 });
 
-test("a missing judgement does not count as an error of a reward function, and any other error does", async () => {
+test("a judgement is given to every reward function that asks for one, and an error of a function is reported", async () => {
   const rubric = new Rubric({
     judges: ["default"],
     rewards: {
@@ -134,7 +134,7 @@ test("a constant reward is an error, unless it is 0 and there is no gold play", 
   const hard = dataset(z.object({ question: z.string() }), [{ question: "?" }]);
   const unknown = await checksOf(() => new SingleTurnEnv({ dataset: hard, rubric: { rewards: { never: () => 0 } } }));
   expect(unknown["variety"]?.[0]).toBe("warning");
-  expect(unknown["gold"]).toEqual(["skipped", expect.stringContaining("export goldPolicy(task)")]);
+  expect(unknown["gold"]).toEqual(["unchecked", expect.stringContaining("export goldPolicy(task)")]);
 });
 
 test("a constant group reward is only a warning: here every rollout is alone", async () => {

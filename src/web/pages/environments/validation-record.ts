@@ -1,7 +1,13 @@
 /** Reads the record of a version's validation, which another version of the platform may have written. Pure. */
 import type { Tone } from "../../components/badge.tsx";
 
-const TONES = { ok: "good", warning: "warn", error: "bad", skipped: "plain" } as const satisfies Record<string, Tone>;
+const TONES = {
+  ok: "good",
+  warning: "warn",
+  error: "bad",
+  unchecked: "warn",
+  skipped: "plain",
+} as const satisfies Record<string, Tone>;
 type Status = keyof typeof TONES;
 
 export interface ShownCheck {
@@ -12,11 +18,18 @@ export interface ShownCheck {
 
 export interface ShownValidation {
   readonly ok: boolean;
+  /** The names of the checks that could not be made. */
+  readonly unchecked: readonly string[];
   /** Rows played. */
   readonly examples: number;
   readonly checks: readonly ShownCheck[];
   readonly policies: readonly { readonly name: string; readonly mean: number | null; readonly n: number }[];
   readonly rewards: { readonly least: number; readonly most: number } | null;
+  readonly judgements: readonly {
+    readonly judge: string;
+    readonly judgement: string;
+    readonly reward: number | null;
+  }[];
   readonly equalRows: number | null;
   readonly deterministic: boolean | null;
   readonly failed: readonly { readonly name: string; readonly count: number; readonly first: string }[];
@@ -33,12 +46,17 @@ type Fields = Readonly<Record<string, unknown>>;
 export function readValidation(record: Fields): ShownValidation | null {
   const { ok, examples, checks, policies, rewards, equal_rows, deterministic, failed_functions, calls_per_turn } =
     record;
+  const { judgements } = record;
   if (typeof ok !== "boolean" || typeof examples !== "number" || !Array.isArray(checks)) return null;
   const { least, most } = objectOf(rewards);
+  const read = checks.map(objectOf).map(({ name, status, message }): ShownCheck => {
+    return { name: textOf(name), status: isStatus(status) ? status : "error", message: textOf(message) };
+  });
   return {
-    ...{ ok, examples },
-    checks: checks.map(objectOf).map(({ name, status, message }) => {
-      return { name: textOf(name), status: isStatus(status) ? status : "error", message: textOf(message) };
+    ...{ ok, examples, checks: read },
+    unchecked: read.filter(({ status }) => status === "unchecked").map(({ name }) => name),
+    judgements: (Array.isArray(judgements) ? judgements : []).map(objectOf).map(({ judge, judgement, reward }) => {
+      return { judge: textOf(judge), judgement: textOf(judgement), reward: numberOf(reward) };
     }),
     policies: Object.entries(objectOf(policies)).map(([name, policy]) => {
       const { mean, n } = objectOf(policy);

@@ -22,7 +22,7 @@ export function Validation({ validation }: Pick<PublishedVersion, "validation">)
 }
 
 function Read(validation: ShownValidation) {
-  const { ok, examples, checks, rewards, equalRows, deterministic, callsPerTurn, failed } = validation;
+  const { examples, checks, rewards, equalRows, deterministic, callsPerTurn, failed } = validation;
   return (
     <>
       <p>
@@ -30,7 +30,9 @@ function Read(validation: ShownValidation) {
         and no judge was called.
       </p>
       <Facts>
-        <Fact name="Result">{ok ? <Badge state="passed" tone="good" /> : <Badge state="failed" tone="bad" />}</Fact>
+        <Fact name="Result">
+          <Result {...validation} />
+        </Fact>
         <Fact name="Rewards">
           {rewards === null ? "none" : `${scoreText(rewards.least)} to ${scoreText(rewards.most)}`}
         </Fact>
@@ -68,6 +70,7 @@ function Read(validation: ShownValidation) {
         </table>
       </Scroll>
       <Policies {...validation} />
+      {validation.judgements.length > 0 && <Judgements {...validation} />}
       {failed.length > 0 && <h2>Reward functions that gave no score</h2>}
       <ul>
         {failed.map(({ name, count, first }) => (
@@ -76,6 +79,52 @@ function Read(validation: ShownValidation) {
           </li>
         ))}
       </ul>
+    </>
+  );
+}
+
+function Result({ ok, unchecked }: ShownValidation) {
+  if (!ok) return <Badge state="failed" tone="bad" />;
+  return unchecked.length === 0 ? (
+    <Badge state="passed" tone="good" />
+  ) : (
+    <>
+      <Badge state="not fully checked" tone="warn" /> <Shown text={unchecked.join(", ")} />
+    </>
+  );
+}
+
+function Judgements({ judgements }: ShownValidation) {
+  return (
+    <>
+      <h2>Reward of each judgement</h2>
+      <Scroll label="Reward of each judgement">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Judge</th>
+              <th scope="col">Judgement</th>
+              <th scope="col" className="numeric">
+                Reward
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {judgements.map(({ judge, judgement, reward }, at) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the record never changes, and two questions may be alike
+              <tr key={at}>
+                <th scope="row">
+                  <Shown text={judge} />
+                </th>
+                <td>
+                  <Shown text={judgement} />
+                </td>
+                <td className="numeric">{scoreText(reward)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
     </>
   );
 }
