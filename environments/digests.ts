@@ -15,7 +15,7 @@ export const VERSIONS: Record<string, string> = {
 
 export const DIGESTS: Record<string, string> = {
   agent: "sha256:0f24b6f70b0f311121ec2bedcf28d1843508f77f70ce9f3240de739a40b545c2",
-  calculator: "sha256:11a1d1620e420dd5af0c4278de6a7738384817b4aaf648a4a9d8211cd324fb8e",
+  calculator: "sha256:5bc16a37a57a17cb888ea225e4fb9b8d628cf9a6bfb0b41654f72f227a163d86",
   "graded-dataset": "sha256:9dbb99b12c4beb28f7465897c43f5b3db6ef441172b72d18b4cb1d6d091e5c5c",
   "grid-walk": "sha256:b59cb5b50f420f40e9ba9983e4af5050d71b25c9a5704fda1a1210bd13f21071",
   gsm8k: "sha256:5d1a72df3ead5b7dfda9552ada6b11d3182b89dddd38790ac01405281a1a3f9f",
@@ -24,5 +24,5 @@ export const DIGESTS: Record<string, string> = {
   math: "sha256:05d97087efb694ea57942e469b63ef5b9ec9fba91dc6127b4bee9ddcea564276",
   "reverse-text": "sha256:bed19a531eb69fb0f8402bda6a06f19dd716e88eaea1d3206088d2645d21bc34",
   "tool-sql": "sha256:783c4ac589d4f6e21f4f76c8426adc4783bd1c822a2ee1f858a5599058df3718",
-  wordle: "sha256:d461440cbb81b337d76d68614d064ad7fe53d48642b69ee8345a01c1d4eb2ee6",
+  wordle: "sha256:e7cdcf56bb564ba49867da5c03db36e640b9c09035b2f72298dd360d8135f1f2",
 };

@@ -38,6 +38,7 @@ export const loadEnvironment = defineEnvironment({
       dataset: dataset(Task, (_index, random) => (steps === 1 ? oneStep(max, random) : twoSteps(max, random))),
       tools: [add, subtract, multiply],
       maxTurns: 4,
+      maxReward: 1.1,
       rubric: {
         rewards: {
           right: ({ completion, answer }) => lastNumber(withoutThoughts(textOf(completion.at(-1)))) === Number(answer),

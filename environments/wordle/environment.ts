@@ -36,6 +36,7 @@ export const loadEnvironment = defineEnvironment({
       systemPrompt: system_prompt,
       parser,
       envResponse: (messages, state) => reply(messages, state, max_guesses),
+      maxReward: 2.2,
       rubric: {
         rewards: {
           correct_answer: ({ state }) => state.solved,

@@ -49,6 +49,8 @@ export interface RunSpec {
   /** True if the rubric needs whole groups: each group is then scored as one scoring group. */
   readonly whole_groups: boolean;
   readonly created_at: number;
+  /** The best possible reward, if the environment declares it. */
+  readonly max_reward?: number;
   /** The endpoint and model of each judge of the rubric; absent if the rubric has none. */
   readonly judges?: Readonly<Record<string, ResolvedJudge>>;
   /** False: every judgement is requested again, even if the same question was answered before. */

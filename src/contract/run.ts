@@ -83,6 +83,12 @@ export const STATUS_REASON_STATES = [
 export const ForkedFrom = z.object({ rollout_id: RolloutId, turn: Count });
 export type ForkedFrom = z.infer<typeof ForkedFrom>;
 
+const MaxReward = z
+  .number()
+  .exactOptional()
+  .describe("the best possible reward, as the environment declares it; absent if it declares none")
+  .meta({ example: 1.1 });
+
 export const RunView = named("Run", {
   object: z.literal("run"),
   id: RunId,
@@ -121,6 +127,7 @@ export const RunView = named("Run", {
   max_concurrent: Count.meta({ example: 32 }),
   limits: RunLimits.meta({ example: { call_timeout_s: 600, max_retries: 2 } }),
   min_scored: z.number().meta({ example: 0.95 }),
+  max_reward: MaxReward,
   max_cost_micros: Count.nullable().describe(
     "its own cap, in micro-dollars; report.counted_micros is what counts so far",
   ),
@@ -368,6 +375,7 @@ export const EnvironmentView = named("Environment", {
     }),
   needs: z.array(z.string()).describe("what its code may use, such as `sql` or `secret:NAME`"),
   judges: z.array(z.string()).describe("judges that a run must set in `judges`"),
+  max_reward: MaxReward,
   published: PublishedVersion.nullable().describe("null if it comes with the deployment").meta({ example: null }),
 });
 export type EnvironmentView = z.infer<typeof EnvironmentView>;

@@ -102,14 +102,14 @@ function versioned(
   { tags, orgId }: For,
 ): VersionedEnvironment {
   const { version, digest, about } = row;
-  const { args, dataset, row: shape, needs, judges } = about;
+  const { args, dataset, row: shape, needs, judges, max_reward } = about;
   const { code: key } = filesOf(environment, row.id);
   return {
     ...{ id: environment.name, version, digest },
     code: loadedLate(env, orgId, { digest, key, ...(about as Pick<LoadableEnvironment, "args" | "needs">) }),
     published: {
       version: publishedViewOf(environment, row, tags),
-      description: { args, dataset, row: shape, needs, judges },
+      description: { args, dataset, row: shape, needs, judges, ...(max_reward !== undefined && { max_reward }) },
     },
   };
 }

@@ -343,6 +343,7 @@ async function loadCode(
     const source = description.evalDataset ?? description.dataset;
     const about: About = {
       ...{ args: loadable.args, needs: [...loadable.needs], judges: [...description.judges] },
+      ...(description.maxReward != null && { max_reward: description.maxReward }),
       ...{ dataset: source.kind, row: source.row, license, protocol: description.protocol },
       package: { bytes, integrity },
       provenance: { repository, commit: manifest.rollcall?.commit ?? null, builder },

@@ -129,6 +129,7 @@ const Description = z.object({
   scores: listOf(z.object({ name: Name, weight: z.number(), group: z.boolean() }), LIST_ITEMS),
   judges: listOf(Name, LIST_ITEMS),
   judgements: z.record(Name, listOf(z.string().max(LIMITS.judgementCharacters), LIST_ITEMS)).exactOptional(),
+  maxReward: z.number().nullable().exactOptional(),
   players: listOf(Player, LIMITS.groupMembers),
   dataset: Dataset,
   evalDataset: Dataset.nullable(),

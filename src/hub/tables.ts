@@ -41,7 +41,7 @@ export const hubEnvironments = sqliteTable(
 export type HubEnvironmentRow = typeof hubEnvironments.$inferSelect;
 
 /** What is known of a version's code without loading it. */
-export type About = Pick<EnvironmentView, "args" | "dataset" | "row" | "needs" | "judges"> &
+export type About = Pick<EnvironmentView, "args" | "dataset" | "row" | "needs" | "judges" | "max_reward"> &
   Pick<PublishedVersion, "license" | "package" | "protocol" | "provenance">;
 
 export interface NpmListing {

@@ -49,10 +49,10 @@ function parsed(text: string): Element {
 
 async function report(
   rows: readonly Partial<ResultRow>[],
-  { gates = [], metric = null, tasks = 1 }: Partial<Judged> = {},
+  { gates = [], metric = null, tasks = 1, best }: Partial<Judged> = {},
 ): Promise<Element> {
   const file = join(mkdtempSync(join(tmpdir(), "rollcall-junit-")), "report.xml");
-  const run = { ...aRun({}), num_examples: tasks };
+  const run = { ...aRun({}), num_examples: tasks, ...(best !== undefined && { max_reward: best }) };
   await writeJunit(file, run, asRows(rows), { gates, metric });
   const text = readFileSync(file, "utf8");
   expect(await schemaErrors(text)).toEqual([]);
@@ -75,6 +75,7 @@ interface Judged {
   readonly gates: readonly GateResult[];
   readonly metric: string | null;
   readonly tasks: number;
+  readonly best: number;
 }
 
 async function* asRows(rows: readonly Partial<ResultRow>[]): AsyncGenerator<ResultRow> {
@@ -131,6 +132,15 @@ test("whatever a model writes, the file is well-formed, and characters that XML 
   const suite = (await report([{}], { gates: [gate] })).children[1];
   const message = suite?.children[0]?.children[0]?.attributes["message"];
   expect(message).toBe('a "b"\n<c>\\u{7}');
+});
+
+test("a declared best reward is a property of the suite", async () => {
+  const root = await report([{ group: 0, reward: 1 }], { best: 1.1 });
+  const [properties] = root.children[0]?.children ?? [];
+  expect(properties).toMatchObject({
+    name: "properties",
+    children: [{ name: "property", attributes: { name: "max_reward", value: "1.1" } }],
+  });
 });
 
 test("a long reply is cut, and a reply in parts is read as its text", async () => {

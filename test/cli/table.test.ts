@@ -35,6 +35,11 @@ test("each class of failure has its most frequent message on a line, and the num
   ]);
 });
 
+test("a declared best reward is the first note", () => {
+  const [, , , note] = tableOf({ ...aRun({ scored: 10 }), max_reward: 1.1 }).split("\n");
+  expect(note).toMatch(/^ {2}calculator: best possible 1\.1; reward 95 % /);
+});
+
 test("the details of the mean are its intervals, pass@k, and how many rollouts were truncated", () => {
   const run = aRun({ scored: 10 });
   const reward = {

@@ -28,6 +28,12 @@ test("a picture has the training's status, the curve, and the speed", () => {
   ]);
 });
 
+test("a declared best reward is said once, and the axis reaches it", () => {
+  const lines = drawn(130, 24, { ...PICTURE, run: aTrainingRun({ max_reward: 2 }) });
+  expect(lines.at(-2)).toMatch(/^reward 0\.580 \(best possible 2\) · this batch 0\.500 · /);
+  expect(lines[1]).toContain("2.00 ┤");
+});
+
 test("a narrow terminal gets fewer numbers, on two lines, and never a line too long", () => {
   expect(drawn(60).slice(-2)).toEqual([
     "reward 0.580 · policy v11 · lag 1.3 (most 2)",

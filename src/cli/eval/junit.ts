@@ -151,6 +151,10 @@ function gateCase({ gate, verdict, message }: GateResult): Case {
 function* suite(name: string, cases: readonly Case[], run: RunView): Generator<string> {
   const timestamp = new Date(run.created_at * 1000).toISOString().slice(0, 19);
   yield `  <testsuite ${attributes({ name, timestamp, ...totals(cases) })}>\n`;
+  if (run.max_reward !== undefined) {
+    const property = attributes({ name: "max_reward", value: String(run.max_reward) });
+    yield `    <properties><property ${property}/></properties>\n`;
+  }
   for (const one of cases) {
     const head = attributes({ classname: name, name: one.name, time: one.seconds.toFixed(3) });
     if (one.kind === "passed") yield `    <testcase ${head}/>\n`;

@@ -35,6 +35,7 @@ export function evalSummary(
     cancelled_by_reason: counts.cancelled,
     reasons,
     reward: report.reward,
+    max_reward: run.max_reward ?? null,
     metrics: report.metrics,
     pass_at_k: report.pass_at_k,
     pass_hat_k: report.pass_hat_k,

@@ -6,6 +6,11 @@ export function estimateText({ mean, se }: { mean: number | null; se: number | n
   return se === null ? mean.toFixed(3) : `${mean.toFixed(3)} ± ${se.toFixed(3)}`;
 }
 
+/** "best possible 1.1"; empty if the environment declares no best reward. */
+export function bestText({ max_reward }: { readonly max_reward?: number }): string {
+  return max_reward === undefined ? "" : `best possible ${max_reward}`;
+}
+
 export function countText(count: number): string {
   return count.toLocaleString("en-US");
 }

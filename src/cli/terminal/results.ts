@@ -4,6 +4,7 @@ import type { RunView } from "../../contract/run.ts";
 import { COMMAND } from "../../local/package-root.ts";
 import type { Reason } from "../eval/reasons.ts";
 import {
+  bestText,
   countText,
   dollarsText,
   endedCounts,
@@ -82,9 +83,11 @@ function whereTheReasonIs({ id, counts }: RunView): string {
 }
 
 /** The details of the mean: its intervals, pass@k, and how many rollouts were truncated. */
-function reportText({ report: { reward, pass_at_k, pass_hat_k, pass_k } }: RunView): string {
+function reportText(run: RunView): string {
+  const { reward, pass_at_k, pass_hat_k, pass_k } = run.report;
   const { ci95, wilson95 = null, range, n_truncated } = reward;
   const parts = [
+    bestText(run),
     ci95 === null ? "" : `reward 95 % ${meanIntervalText(ci95, range)}`,
     wilson95 === null ? "" : `Wilson ${rangeText(wilson95)}`,
     sharesText("pass@", pass_at_k, pass_k),

@@ -19,6 +19,8 @@ export interface Plot {
   readonly lastStep: number;
   /** The level of the dashes; null for none. */
   readonly level: number | null;
+  /** The best possible reward, which the axis reaches; absent if it is not known. */
+  readonly best?: number;
 }
 
 export interface PlotSize {
@@ -104,10 +106,10 @@ interface Grid {
   readonly lastStep: number;
 }
 
-/** 0 to 1, the usual range of rewards, or a wider range if necessary. */
-function scaleOf({ points, level }: Plot): Scale {
+/** From 0 to the best possible reward, or to 1, the usual one; a wider range if necessary. */
+function scaleOf({ points, level, best }: Plot): Scale {
   const values = [...points.map(({ reward }) => reward), ...(level === null ? [] : [level])];
-  return { low: Math.min(0, ...values), high: Math.max(1, ...values) };
+  return { low: Math.min(0, ...values), high: Math.max(best ?? 1, ...values) };
 }
 
 /** The position from the left and from the top, each in 0 to 1. */

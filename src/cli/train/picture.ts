@@ -4,7 +4,7 @@
  */
 import type { RunView } from "../../contract/run.ts";
 import type { StepMetrics, TrainingView } from "../../contract/training-view.ts";
-import { countText, durationText } from "../terminal/format.ts";
+import { bestText, countText, durationText } from "../terminal/format.ts";
 import { type PlotSize, type RewardPoint, rewardPlot, smoothed } from "../terminal/reward-plot.ts";
 import { painter, type Terminal } from "../terminal/terminal.ts";
 import { cutTo, displayWidth } from "../terminal/text.ts";
@@ -47,11 +47,12 @@ export function trainingPicture(picture: TrainingPicture, size: PlotSize): strin
 
 /** The curve alone. */
 export function plotOf(
-  { training, series, before }: Pick<TrainingPicture, "training" | "series" | "before">,
+  { run, training, series, before }: Pick<TrainingPicture, "run" | "training" | "series" | "before">,
   size: PlotSize,
 ): string[] {
   const points = rewardPoints(series);
-  return rewardPlot({ points, lastStep: training.max_steps, level: before }, size);
+  const best = run.max_reward === undefined ? {} : { best: run.max_reward };
+  return rewardPlot({ points, lastStep: training.max_steps, level: before, ...best }, size);
 }
 
 /** One line, for output without a terminal. */
@@ -78,8 +79,10 @@ function partsOf({ run, training, series, pace }: TrainingPicture): Part[] {
   const { policy_version, trainer } = training;
   const { waiting, not_training } = trainerShares(trainer);
   const { rolloutsPerSecond, tokensPerSecond } = pace;
+  const best = bestText(run);
+  const of = best === "" ? "" : ` (${best})`;
   const parts: (Part | null)[] = [
-    mean ? { rank: 0, text: `reward ${mean.reward.toFixed(3)}` } : null,
+    mean ? { rank: 0, text: `reward ${mean.reward.toFixed(3)}${of}` } : null,
     last ? { rank: 6, text: `this batch ${last.reward.toFixed(3)}` } : null,
     waitingPart(run),
     { rank: 1, text: `policy v${policy_version}` },

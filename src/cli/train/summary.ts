@@ -5,6 +5,7 @@ import type { TrainingView } from "../../contract/training-view.ts";
 import { COMMAND } from "../../local/package-root.ts";
 import {
   allCounts,
+  bestText,
   countText,
   durationText,
   endedCounts,
@@ -30,6 +31,7 @@ export function trainSummary({ run, training, series, before, after, seconds }: 
     status: run.status,
     error: run.error,
     environment: `${run.environment.id}@${run.environment.version}`,
+    max_reward: run.max_reward ?? null,
     before: estimateOf(before),
     after: estimateOf(after),
     steps: training.steps_trained,
@@ -68,19 +70,22 @@ export function trainingText(
 ): string {
   const { run, before, after } = outcome;
   const plot = live ? [] : plotOf(plotData(outcome), { columns: width, rows: PLOT_ROWS, colour });
-  const evals = [before && estimateLine("before", before), after && estimateLine("after", after)];
+  const evals = [before && estimateLine("before", before), after && estimateLine("after", after)].filter(
+    (line) => line !== null,
+  );
+  const best = bestText(run);
   const bad = run.error === null ? run.status : `${run.status}: ${run.error.message}`;
   return [
     ...plot,
-    ...evals.filter((line) => line !== null),
+    ...evals.map((line, at) => (best !== "" && at === evals.length - 1 ? `${line}; ${best}` : line)),
     ...(before !== null && after !== null ? [gainLine(before, after)] : []),
     ...wentLines(outcome),
     ...(run.status === "completed" ? [] : [safeLine(bad)]),
   ].join("\n");
 }
 
-function plotData({ training, series, before }: TrainingOutcome) {
-  return { training, series, before: before?.report.reward.mean ?? null };
+function plotData({ run, training, series, before }: TrainingOutcome) {
+  return { run, training, series, before: before?.report.reward.mean ?? null };
 }
 
 function gainLine(before: RunView, after: RunView): string {

@@ -17,6 +17,8 @@ export interface AnyEnvironment {
   readonly dataset: Dataset<unknown>;
   readonly evalDataset: Dataset<unknown> | null;
   readonly rubric: RubricGroup;
+  /** The best possible reward of every row; null if it is not declared. */
+  readonly maxReward: number | null;
   /** Set by `defineEnvironment`. */
   needs: readonly Need[];
   forkable: boolean;

@@ -26,6 +26,8 @@ export class EnvGroup implements AnyEnvironment {
    * environment's rubric, and has 0 for the metrics of all others; a row of no member scores 0 throughout.
    */
   readonly rubric: RubricGroup;
+  /** That of its members if it is the same for all of them, else null. */
+  readonly maxReward: number | null;
   readonly members: readonly string[];
   needs: readonly Need[];
   forkable: boolean;
@@ -46,6 +48,8 @@ export class EnvGroup implements AnyEnvironment {
       ? groupDataset(members.map(([name, { evalDataset, dataset }]) => [name, evalDataset ?? dataset]))
       : null;
     this.rubric = groupRubric(this.#environments);
+    const [first = null, ...others] = new Set(all.map(({ maxReward }) => maxReward));
+    this.maxReward = others.length === 0 ? first : null;
     this.needs = [...new Set(all.flatMap((environment) => environment.needs))];
     this.forkable = all.every((environment) => environment.forkable);
   }

@@ -48,6 +48,11 @@ export interface EnvironmentOptions<Task, S> {
   readonly maxSeqLen?: number;
   /** False: nothing is scored, every reward is 0. For rollouts that are scored elsewhere. */
   readonly scoreRollouts?: boolean;
+  /**
+   * The best possible reward, for readers of results: tables and charts show it beside the mean. Rewards are not limited
+   * to it; `rollcall env validate` reports one above it. Absent: nothing is said.
+   */
+  readonly maxReward?: number;
   readonly rubric: RubricLike<NoInfer<Task>, NoInfer<S>>;
 }
 
@@ -61,6 +66,7 @@ const ENVIRONMENT_OPTIONS = [
   "sampling",
   "maxSeqLen",
   "scoreRollouts",
+  "maxReward",
   "rubric",
 ] as const;
 
@@ -82,6 +88,7 @@ export abstract class Environment<Task, S> {
   readonly sampling: Sampling;
   readonly maxSeqLen: number | null;
   readonly scoreRollouts: boolean;
+  readonly maxReward: number | null;
   readonly rubric: RubricGroup;
   /** The capabilities it needs; set by `defineEnvironment`. */
   needs: readonly Need[] = [];
@@ -101,6 +108,7 @@ export abstract class Environment<Task, S> {
     this.sampling = Sampling.parse(options.sampling ?? {});
     this.maxSeqLen = options.maxSeqLen ?? null;
     this.scoreRollouts = options.scoreRollouts ?? true;
+    this.maxReward = maxRewardOf(options);
     this.rubric = kind.monitors.reduce<RubricGroup>(
       (group, monitor) => group.with(monitor),
       asRubric(options.rubric, this.parser),
@@ -111,6 +119,11 @@ export abstract class Environment<Task, S> {
   makePrompt(task: Task): Messages | string | null {
     return this.#prompt?.(task) ?? null;
   }
+}
+
+function maxRewardOf({ maxReward }: { readonly maxReward?: number }): number | null {
+  if (maxReward === undefined || Number.isFinite(maxReward)) return maxReward ?? null;
+  throw new RangeError(`maxReward is ${maxReward}: must be a finite number`);
 }
 
 // An environment of several turns: hooks, called by a loop outside of it.  Invariants. There is no loop to override:

@@ -41,7 +41,7 @@ export interface VersionedEnvironment {
 /** What is known of a published version without loading its code. */
 export interface PublishedEnvironment {
   readonly version: PublishedVersion;
-  readonly description: Pick<EnvironmentView, "args" | "dataset" | "row" | "needs" | "judges">;
+  readonly description: Pick<EnvironmentView, "args" | "dataset" | "row" | "needs" | "judges" | "max_reward">;
 }
 
 /** An environment without arguments. */
@@ -85,6 +85,8 @@ export interface EnvironmentDescription {
   readonly judges: readonly string[];
   /** Declared replies of judges, by judge; absent in code of an earlier version of this library. */
   readonly judgements?: Readonly<Record<string, readonly string[]>>;
+  /** The best possible reward, if it is declared; null or absent if it is not. */
+  readonly maxReward?: number | null;
   /** The environments that play its rows: itself, or the members of a group. */
   readonly players: readonly PlayerDescription[];
   readonly dataset: DatasetDescription;

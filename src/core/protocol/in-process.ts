@@ -77,7 +77,7 @@ export function codeOf(environment: AnyEnvironment, own: OwnCapabilities | null 
 
 /** Its parts are read when they are needed: the number of rows may run the code that makes them. */
 function describe(environment: AnyEnvironment): EnvironmentDescription {
-  const { needs, forkable, rubric, members, players, dataset, evalDataset } = environment;
+  const { needs, forkable, rubric, maxReward, members, players, dataset, evalDataset } = environment;
   return {
     protocol: ENVIRONMENT_PROTOCOL,
     needs,
@@ -88,6 +88,7 @@ function describe(environment: AnyEnvironment): EnvironmentDescription {
     },
     judges: rubric.judges,
     judgements: rubric.judgements,
+    maxReward,
     players: players.map(({ sampling, maxTurns, maxSeqLen, timeoutMs }, at) => {
       return { member: members[at] ?? null, sampling, maxTurns, maxSeqLen, timeoutMs };
     }),

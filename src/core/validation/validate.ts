@@ -139,7 +139,8 @@ function playedChecks(
     checkRestarts(plays),
     checkRewards(plays),
     checkVariety(code.description, plays, goldIsSure, goldPolicy),
-    checkGold(gold, goldIsSure, goldPolicy),
+    checkGold(code.description, gold, goldIsSure, goldPolicy),
+    ...checkMaximum(code.description, plays),
   ];
 }
 
@@ -273,7 +274,22 @@ function toExport(goldPolicy: Stage["goldPolicy"], why: string): string {
   return goldPolicy === "unknown" ? "a goldPolicy is not played here" : `export goldPolicy(task) ${why}`;
 }
 
-function checkGold(gold: readonly Play[], goldIsSure: boolean, goldPolicy: Stage["goldPolicy"]): Check {
+/** Only listed if the environment declares a best reward. */
+function checkMaximum({ maxReward = null }: EnvironmentDescription, plays: readonly Play[]): Check[] {
+  if (maxReward === null) return [];
+  const over = plays.flatMap((play) => {
+    const most = Math.max(...possibleRewardsOf([play]));
+    return most > maxReward + TOLERANCE ? at(play, `the reward is ${text(most)}, above maxReward, ${maxReward}`) : [];
+  });
+  return [over.length === 0 ? ok("maximum", `no reward is above ${maxReward}`) : bad("maximum", over)];
+}
+
+function checkGold(
+  { maxReward = null }: EnvironmentDescription,
+  gold: readonly Play[],
+  goldIsSure: boolean,
+  goldPolicy: Stage["goldPolicy"],
+): Check {
   const scored = gold.flatMap((play) => {
     const reward = play.report?.reward ?? null;
     return reward === null ? [] : [{ play, reward }];
@@ -282,9 +298,10 @@ function checkGold(gold: readonly Play[], goldIsSure: boolean, goldPolicy: Stage
     return unchecked("gold", ["no row has an answer"], toExport(goldPolicy, "to play a correct rollout"));
   }
   if (scored.length === 0) return unchecked("gold", ["no gold play has a reward"]);
-  const low = scored.filter(({ reward }) => reward < 1 - TOLERANCE);
-  if (low.length === 0) return ok("gold", "every gold play scores 1 or more");
-  const found = low.map(({ play, reward }) => at(play, `the reward is ${text(reward)}, below 1`));
+  const least = Math.min(1, maxReward ?? 1);
+  const low = scored.filter(({ reward }) => reward < least - TOLERANCE);
+  if (low.length === 0) return ok("gold", `every gold play scores ${least} or more`);
+  const found = low.map(({ play, reward }) => at(play, `the reward is ${text(reward)}, below ${least}`));
   if (goldIsSure) {
     const unless = `or ${toExport(goldPolicy, "that answers in the form the rubric expects")}`;
     const advice = "correct the rubric, or the row's answer";

@@ -217,13 +217,14 @@ export function runViewOf({ run, endpoint, fleet }: RunRecord): RunView {
   const { id, kind, name, status, error, metadata, dead_letters, spec } = run;
   // Members are listed one by one: the record may have other fields, such as sealed keys, that must not be returned.
   const { environment, environment_args, model, sampling, num_examples, rollouts_per_example } = spec;
-  const { max_concurrent, limits, min_scored, shuffle, seed, fork, rescore } = spec;
+  const { max_concurrent, limits, min_scored, max_reward, shuffle, seed, fork, rescore } = spec;
   const report = currentReport(run.report ?? NOTHING_FINISHED);
   return {
     object: "run",
     ...{ id, kind, name, status, error, metadata, dead_letters },
     ...{ environment, environment_args, model, sampling, num_examples, rollouts_per_example },
     ...{ max_concurrent, limits, min_scored, shuffle, seed },
+    ...(max_reward !== undefined && { max_reward }),
     max_cost_micros: spec.money?.max_cost_micros ?? null,
     status_reason: run.finished_at === null ? statusReasonOf(run) : null,
     endpoint: endpoint && shownOf(endpoint),

@@ -65,6 +65,7 @@ async function viewOf(env: Env, registered: VersionedEnvironment): Promise<Envir
     row: source?.row ?? null,
     needs: [...registered.code.needs],
     judges: [...(description?.judges ?? [])],
+    ...(description?.maxReward != null && { max_reward: description.maxReward }),
     published: null,
   };
 }

@@ -143,6 +143,7 @@ function specOf(
     ...(play.needs && { needs: play.needs }),
     num_examples: play.num_examples,
     whole_groups: training !== null || play.whole_groups,
+    ...(play.max_reward !== null && { max_reward: play.max_reward }),
     ...(repliesWhole(endpoint) && { replies_whole: true }),
     ...(Object.keys(judges).length > 0 && { judges }),
     ...(training && { training }),

@@ -368,3 +368,16 @@ test("uploaded rows are parsed as in a run", async () => {
   expect(checks["rows"]?.[1]).toContain("rows[1].question: ");
   expect(checks["gold"]).toEqual(["ok", "every gold play scores 1 or more"]);
 });
+
+test("a reward above the declared best one is an error, and a gold play need not score more than it", async () => {
+  const declared = (maxReward: number) => () =>
+    new SingleTurnEnv({ dataset: rows, maxReward, rubric: { rewards: { half: { weight: 0.5, fn: said } } } });
+  const right = await checksOf(declared(0.5));
+  expect(right).toMatchObject({
+    gold: ["ok", "every gold play scores 0.5 or more"],
+    maximum: ["ok", "no reward is above 0.5"],
+  });
+  const low = await checksOf(declared(0.4));
+  expect(low["maximum"]).toEqual(["error", "row 0, gold play: the reward is 0.5, above maxReward, 0.4 (and 2 more)"]);
+  await expect(checksOf(declared(Number.NaN))).rejects.toThrow("maxReward is NaN: must be a finite number");
+});

@@ -74,6 +74,8 @@ export interface Played {
   readonly rows: RunRows;
   readonly num_examples: number;
   readonly whole_groups: boolean;
+  /** The best possible reward; null if the environment does not declare it. */
+  readonly max_reward: number | null;
 }
 
 export type Code = Pick<Played, "pin" | "args" | "environment" | "needs">;
@@ -98,7 +100,8 @@ export async function resolvePlay(env: Env, scope: Scope, wanted: PlayWanted): P
   if (wanted.shuffle && endless) {
     return refuse("invalid_request", `${pin.id} generates endless tasks, which have no order`, "shuffle");
   }
-  return { ok: true, value: { ...code.value, rows: rows.value, num_examples: counted, whole_groups } };
+  const { maxReward: max_reward = null } = environment.description;
+  return { ok: true, value: { ...code.value, rows: rows.value, num_examples: counted, whole_groups, max_reward } };
 }
 
 /** The code, built with its arguments, after a check that all its needs are met. */

@@ -1,8 +1,7 @@
 /** The result of a run: its report, and the counts behind every number. */
 import { Link } from "@tanstack/react-router";
-import type { RunReport } from "../../../contract/report.ts";
 import type { RunView } from "../../../contract/run.ts";
-import { countText, NOTHING, percentText, scoreText, sum } from "../../components/format.ts";
+import { countText, NOTHING, numberText, percentText, scoreText, sum } from "../../components/format.ts";
 import { OutcomeBar } from "../../components/outcome-bar.tsx";
 import { Stat, Stats } from "../../components/stat.tsx";
 import { useFrozen } from "../../frozen.ts";
@@ -61,12 +60,12 @@ function UnderWay({ run }: { readonly run: RunView }) {
   );
 }
 
-export function Numbers({ run }: { readonly run: Pick<RunView, "id" | "counts" | "report"> }) {
+export function Numbers({ run }: { readonly run: Pick<RunView, "id" | "counts" | "report" | "max_reward"> }) {
   const { id, counts, report } = run;
   const { reward } = report;
   return (
     <Stats>
-      <Stat name="Mean reward" value={scoreText(reward.mean)} behind={<Behind run={id} reward={reward} />} />
+      <Stat name="Mean reward" value={scoreText(reward.mean)} behind={<Behind run={run} />} />
       <Stat
         name="Scored"
         value={<CountLink run={id} n={counts.scored} what="" filter="outcome:scored" />}
@@ -111,13 +110,14 @@ function Total({ run, outcome, counts }: TotalProps) {
 }
 
 /** The basis of the mean. */
-function Behind({ run, reward }: { readonly run: string; readonly reward: RunReport["reward"] }) {
-  const { mean, se, ci95, wilson95, range, n_tasks, n_rollouts } = reward;
+function Behind({ run }: { readonly run: Pick<RunView, "id" | "report" | "max_reward"> }) {
+  const { mean, se, ci95, wilson95, range, n_tasks, n_rollouts } = run.report.reward;
   const frozen = useFrozen();
   if (mean === null) return <>nothing scored</>;
   const between = (interval: readonly [number, number]) => `${scoreText(interval[0])} to ${scoreText(interval[1])}`;
   return (
     <>
+      {run.max_reward !== undefined && <span className="line">best possible {numberText(run.max_reward)}</span>}
       {ci95 !== null && <span className="line">95 %: {between(ci95)} (Student t)</span>}
       {wilson95 != null && <span className="line">95 %: {between(wilson95)} (Wilson)</span>}
       <span className="line">
@@ -129,7 +129,7 @@ function Behind({ run, reward }: { readonly run: string; readonly reward: RunRep
         {frozen ? (
           "tasks"
         ) : (
-          <Link to="/runs/$id" params={{ id: run }} search={{ tab: "groups" } as never}>
+          <Link to="/runs/$id" params={{ id: run.id }} search={{ tab: "groups" } as never}>
             tasks
           </Link>
         )}

@@ -3,6 +3,7 @@
  * smoothed.
  */
 import { useNavigate } from "@tanstack/react-router";
+import type { RunView } from "../../../contract/run.ts";
 import { useAddress } from "../../address.ts";
 import { Plot } from "../../components/plot.tsx";
 import type { Series } from "../../components/plot-point.ts";
@@ -18,16 +19,16 @@ const SOLVED = {
 };
 
 interface TrainingPlotsProps {
-  readonly runId: string;
+  readonly run: Pick<RunView, "id" | "max_reward">;
   readonly series: RunSeries;
 }
 
-export function TrainingPlots({ runId, series }: TrainingPlotsProps) {
+export function TrainingPlots({ run, series }: TrainingPlotsProps) {
   const [search, change] = useAddress();
   const navigate = useNavigate();
   const chosen = SMOOTHING.find((one) => one === search["smooth"]) ?? "0.6";
   const openStep = (step: number) => {
-    const to = { to: "/runs/$id/rollouts", params: { id: runId }, search: { filter: `step:${step}` } } as const;
+    const to = { to: "/runs/$id/rollouts", params: { id: run.id }, search: { filter: `step:${step}` } } as const;
     navigate(to as never).catch(reportError);
   };
   return (
@@ -48,7 +49,7 @@ export function TrainingPlots({ runId, series }: TrainingPlotsProps) {
         x="step"
         at={series.steps}
         height={280}
-        series={rewardSeries(series, Number(chosen))}
+        series={rewardSeries(series, Number(chosen), run.max_reward)}
         onPick={openStep}
       />
       <div className="columns">
@@ -89,7 +90,7 @@ export function TrainingPlots({ runId, series }: TrainingPlotsProps) {
   );
 }
 
-function rewardSeries(series: RunSeries, weight: number): readonly Series[] {
+function rewardSeries(series: RunSeries, weight: number, best: number | undefined): readonly Series[] {
   const mean = series.of("train/agg/all/reward/mean");
   const low = series.of("train/agg/all/reward/p10");
   const high = series.of("train/agg/all/reward/p90");
@@ -99,8 +100,9 @@ function rewardSeries(series: RunSeries, weight: number): readonly Series[] {
     name: `held out: ${name.split("/").slice(1, -1).join("/")}`,
     values: series.of(name),
   }));
-  if (weight === 0) return [measured, ...others];
-  return [measured, { name: `smoothed by ${weight}`, values: smooth(mean, weight) }, ...others];
+  const smoothed = weight === 0 ? [] : [{ name: `smoothed by ${weight}`, values: smooth(mean, weight) }];
+  const level = best === undefined ? [] : [{ name: "best possible", values: series.steps.map(() => best) }];
+  return [measured, ...smoothed, ...others, ...level];
 }
 
 interface ChartProps {

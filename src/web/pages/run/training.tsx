@@ -6,7 +6,7 @@ import type { StepMetrics, TrainingView } from "../../../contract/training-view.
 import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
-import { countText, NOTHING, percentText, scoreText, sum, words } from "../../components/format.ts";
+import { countText, NOTHING, numberText, percentText, scoreText, sum, words } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { Stat, Stats } from "../../components/stat.tsx";
@@ -27,7 +27,7 @@ export function TrainingOverview({ run }: { readonly run: RunView }) {
       <Standing run={run} training={training} series={data} />
       {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
       {data === undefined && error === null && <Loading what="its series" />}
-      {data !== undefined && <TrainingPlots runId={run.id} series={data} />}
+      {data !== undefined && <TrainingPlots run={run} series={data} />}
       <RewardByStep runId={run.id} live={run.finished_at === null} />
       <div className="columns">
         <Weights training={training} />
@@ -91,7 +91,10 @@ function Standing({ run, training, series }: StandingProps) {
         name="Reward of the latest step"
         value={scoreText(reward[last])}
         behind={
-          last === -1 ? "no step has arrived yet" : `step ${series?.steps[last]}; ${scoreText(reward[0])} at the first`
+          (last === -1
+            ? "no step has arrived yet"
+            : `step ${series?.steps[last]}; ${scoreText(reward[0])} at the first`) +
+          (run.max_reward === undefined ? "" : `; best possible ${numberText(run.max_reward)}`)
         }
       />
       <Stat
