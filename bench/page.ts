@@ -101,7 +101,7 @@ function looksAt(run: string, rollout: string): Look[] {
     { name: `those of ${none} by -tokens, which are none`, path: list(none, "-tokens"), ready: ".empty" },
     { name: "the long rollout, its first turn", path: `/rollouts/${rollout}`, ready: turn(0) },
     { name: "from there to its last turn", path: `/rollouts/${rollout}`, ready: turn(0), press: last },
-    { name: "the long rollout at its last turn", path: `/rollouts/${rollout}?turn=${TURNS - 1}`, ready: last.ready },
+    { name: "the long rollout at its last turn", path: `/rollouts/${rollout}?turn=${TURNS}`, ready: last.ready },
   ];
 }
 

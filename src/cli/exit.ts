@@ -13,7 +13,7 @@ export const EXIT = {
   usage: 2,
   gate: 3,
   unreachable: 4,
-  /** A gate that the evidence neither meets nor fails. */
+  /** A gate that the evidence neither meets nor fails, or a validation that could not check everything. */
   inconclusive: 5,
   interrupted: 130,
 } as const;
@@ -156,6 +156,7 @@ type Hinted = Pick<ApiRequestError, "code" | "param"> & Partial<Pick<ApiRequestE
 export function hintOf({ status = 400, code, param, requestId = null }: Hinted, profile: string | null = null): string {
   if (code === "unreadable") return "; is that the address of a Rollcall platform?";
   if (code === "missing_judge") return `, or --judge ${param?.replace(/^judges\./, "") ?? "NAME"}=MODEL@ENDPOINT`;
+  if (param === "turn" && status === 400) return "; --turn is this index plus 1";
   if (status === 401 && profile !== null) return `; log in again: ${COMMAND} login --profile ${profile}`;
   if (status === 401) return "; ROLLCALL_API_KEY must hold a key of this platform";
   if (status === 403) return `; ${COMMAND} whoami shows the key's scopes`;

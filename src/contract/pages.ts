@@ -13,7 +13,7 @@ export const PAGES = [
 export const sharedPage = (token: string): string => `/shared#${token}`;
 export const runPage = (id: string): string => `/runs/${encodeURIComponent(id)}`;
 
-/** `turn`: the turn to show first, from 0. */
+/** `turn`: the number of the turn to show first, from 1. */
 export function rolloutPage(id: string, turn?: number): string {
   return `/rollouts/${encodeURIComponent(id)}${turn === undefined ? "" : `?turn=${turn}`}`;
 }

@@ -49,7 +49,7 @@ export type RescoreRequest = z.infer<typeof RescoreRequest>;
 export type RescoreRequestInput = z.input<typeof RescoreRequest>;
 
 const ForkFields = z.strictObject({
-  turn: Count.describe("index of the last turn to keep; the next one is sampled again"),
+  turn: Count.describe("index of the last turn to keep, from 0; the next one is sampled again"),
   model: ModelName.optional(),
   sampling: Sampling.optional().describe("instead of the run's"),
   endpoint: EndpointOrName.optional().describe("instead of the run's endpoint or fleet"),

@@ -80,7 +80,10 @@ export const STATUS_REASON_STATES = [
 ] as const;
 
 /** A rollout, and the last of its turns that the forked rollout begins with. */
-export const ForkedFrom = z.object({ rollout_id: RolloutId, turn: Count });
+export const ForkedFrom = z.object({
+  rollout_id: RolloutId,
+  turn: Count.describe("index of the last turn that is kept; the first turn is 0"),
+});
 export type ForkedFrom = z.infer<typeof ForkedFrom>;
 
 const MaxReward = z
@@ -181,7 +184,7 @@ const ErrorView = z.object({
   retryable: z.boolean(),
 });
 const FailedCallView = z.object({
-  turn: Count,
+  turn: Count.describe("index of the turn; the first turn is 0"),
   call: Count.describe("which of the turn's calls, from 1"),
   at: Seconds,
   reason: z.enum(["provider", "timeout"]),
@@ -207,7 +210,7 @@ const Advantage = z
   .meta({ example: 0.5 });
 
 const StoredPrompt = z.object({
-  after: Count.optional().describe("the turn whose conversation it continues; absent: the turn before"),
+  after: Count.optional().describe("index of the turn whose conversation it continues; absent: the turn before"),
   keep: Count.describe("how many messages of that turn's prompt and completion it begins with"),
   append: Prompt,
 });

@@ -127,7 +127,7 @@ export type Outline = z.infer<typeof Outline>;
 export const TurnTokenPage = named("TurnTokenPage", {
   object: z.literal("turn_tokens"),
   rollout_id: RolloutView.shape.id,
-  turn: Count,
+  turn: Count.describe("index of the turn; the first turn is 0"),
   after: whole.prompt.shape.after,
   forked: z
     .boolean()

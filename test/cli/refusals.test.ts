@@ -27,7 +27,7 @@ const REFUSED: [CommandName, string, string][] = [
   ["run retry", "run_1 --class provider --class luck", "--class: luck is not one of provider"],
   ["run pause", "", "a run is required"],
   ["run audit", "a b", "a run, not a, b"],
-  ["rollout fork", "ro_1", "--turn: is required; the first turn is 0"],
+  ["rollout fork", "ro_1", "--turn: is required; the first turn is 1"],
   ["rollout fork", "ro_1 --turn 1 -S no", "--sampling-args: it is not a JSON object"],
   ["dataset push", "no-such-file", "no-such-file: no such file"],
   ["dataset push", ".", ".: is a folder"],

@@ -94,7 +94,7 @@ test("a failed rollout shows its error and what led to it; one that has not star
     }),
     { width: 100, colour: false },
   );
-  expect(text).toContain("turn 0     call 1: ModelError: silent\n");
+  expect(text).toContain("turn 1     call 1: ModelError: silent\n");
   expect(text).toContain("outcome    failed · provider\n");
   expect(text).toContain("error      ProviderError: the endpoint answered 500\n");
   expect(text).toContain("chain      ProviderError: the endpoint answered 500 → Error: boom");

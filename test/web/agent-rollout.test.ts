@@ -38,6 +38,6 @@ test("a turn names the earlier turn that it continues, and one that is not train
   const texts = [await textOf(heads.nth(0)), await textOf(heads.nth(1)), await textOf(heads.nth(2))];
   expect(texts.map((text) => text.includes("not trained"))).toEqual([false, true, false]);
   expect(texts[1]).toContain("keeps 0 messages");
-  expect(texts[2]).toContain("keeps 2 messages of turn 0");
+  expect(texts[2]).toContain("keeps 2 messages of turn 1");
   expect(wrong).toEqual([]);
 });

@@ -42,9 +42,9 @@ test("the baseline and the kind of tasks of a comparison are restored from the U
   expect(await page.getByLabel("Show the tasks that").inputValue()).toBe("flipped");
 
   await page.goto(`${stage.url}/rollouts/${stage.longRollout}?turn=700`);
-  await page.locator('article[data-index="700"] .turn-head').waitFor();
+  await page.locator('article[data-index="699"] .turn-head').waitFor();
   await page.reload();
-  await page.locator('article[data-index="700"] .turn-head').waitFor();
+  await page.locator('article[data-index="699"] .turn-head').waitFor();
   expect(new URL(page.url()).searchParams.get("turn")).toBe("700");
 });
 

@@ -36,7 +36,7 @@ test("with keys alone: a run's rollout, its judge's reason, a copy of the turn, 
   await page.locator(".judgement").waitFor();
   expect(await textOf(page.locator(".judgement pre"))).toMatch(/the reply names/);
   await press(page, "c");
-  await page.getByText("Turn 0 was copied").waitFor();
+  await page.getByText("Turn 1 was copied").waitFor();
   const copied = await inPage(page, "navigator.clipboard.readText()");
   expect(copied).toMatch(/What is item \d+\?[\s\S]*(It is answer|I do not know)/);
   await press(page, "g", "r");

@@ -39,7 +39,7 @@ const FORK = command({
   help: "fork an ended rollout after one of its turns, in a new run",
   more: "The turns up to that one are kept; the next one is sampled again.",
   flags: {
-    turn: { value: "K", help: "the last turn to keep; the first is 0" },
+    turn: { value: "K", help: "the last turn to keep; the first is 1" },
     model: { short: "m", value: "NAME", help: "another model" },
     endpoint: { short: "e", value: "NAME", help: "another endpoint, by name or id" },
     "sampling-args": { short: "S", value: "JSON", help: "instead of the run's sampling" },
@@ -48,11 +48,12 @@ const FORK = command({
   },
   run(line) {
     const id = line.one("a rollout");
-    const turn = line.count("turn", 0);
-    if (turn === undefined) throw usageError("--turn: is required; the first turn is 0", "turn");
+    const turn = line.count("turn", 1);
+    if (turn === undefined) throw usageError("--turn: is required; the first turn is 1", "turn");
     const sampling = line.text("sampling-args");
     const request: ForkRequestInput = {
-      turn,
+      // The API has an index.
+      turn: turn - 1,
       ...defined({
         model: line.text("model"),
         endpoint: line.text("endpoint"),

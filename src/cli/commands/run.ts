@@ -110,7 +110,7 @@ function runText({ run, reasons }: Pick<EndedRun, "run" | "reasons">, room: numb
     counts: namedCounts({ pending: counts.pending, "in flight": counts.in_flight, ...endedCounts(counts) }),
     "max concurrent": countText(run.max_concurrent),
     limits: jsonOrNothing(run.limits),
-    "forked from": run.forked_from && `${run.forked_from.rollout_id}, after turn ${run.forked_from.turn}`,
+    "forked from": run.forked_from && `${run.forked_from.rollout_id}, after turn ${run.forked_from.turn + 1}`,
     "dead letters": run.dead_letters === 0 ? null : countText(run.dead_letters),
     metadata: jsonOrNothing(run.metadata) || null,
     created: timeText(run.created_at),

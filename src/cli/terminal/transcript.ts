@@ -273,7 +273,7 @@ function failedCallsOf({ failed_calls }: RolloutView, page: Page): string[][] {
   if (failed_calls.length === 0) return [];
   const lines = failed_calls.flatMap(({ turn, call, error, message }) => {
     const text = `call ${call}: ${error}: ${message}`;
-    return entry({ label: `turn ${turn}`, style: "grey", text }, page);
+    return entry({ label: `turn ${turn + 1}`, style: "grey", text }, page);
   });
   return [[rule("Failed calls", "", page), ...lines]];
 }

@@ -55,8 +55,8 @@ export async function forkRollout(
   const { turn } = request;
   const turns = forkableTurns(trajectory);
   if (turn >= turns) {
-    const range = turns === 0 ? "it has none" : `turns 0 to ${turns - 1}`;
-    const message = `turn: must be a turn that another turn can follow: ${range}`;
+    const range = turns === 0 ? "it has none" : `0 to ${turns - 1} (the first turn is 0)`;
+    const message = `turn: must be the index of a turn that another turn can follow: ${range}`;
     return refuse("invalid_request", message, "turn");
   }
   const point = forkPoint(trajectory, turn);

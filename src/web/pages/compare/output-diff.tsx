@@ -63,17 +63,17 @@ interface WentApartProps {
 /** Links to the first turn that differs. */
 function WentApart({ ids, apart }: WentApartProps) {
   if (apart === null) return null;
-  const at = { turn: String(apart.turn) };
+  const number = apart.turn + 1;
+  const at = { turn: String(number) };
   return (
     <p>
-      {apart.turn === 0 ? "Their first turns differ" : `They are the same up to turn ${apart.turn}, counted from 0`}:
-      the{" "}
+      {apart.turn === 0 ? "Their first turns differ" : `They are the same up to turn ${apart.turn}`}: the{" "}
       <Link to="/rollouts/$id" params={{ id: ids.baseline }} search={at as never}>
-        baseline's turn {apart.turn}
+        baseline's turn {number}
       </Link>
       , the{" "}
       <Link to="/rollouts/$id" params={{ id: ids.run }} search={at as never}>
-        run's turn {apart.turn}
+        run's turn {number}
       </Link>
       . Text only in the baseline is struck out.
     </p>

@@ -57,7 +57,7 @@ function Sides({ members, turns }: SidesProps) {
       <p>
         {found.turn === 0
           ? "Their first turn differs:"
-          : `The first ${countText(found.turn)} turns are the same. Turn ${found.turn} differs, counted from 0:`}
+          : `The first ${countText(found.turn)} turns are the same. Turn ${found.turn + 1} differs:`}
       </p>
       <div className="first-difference">
         {found.sides.map(({ turn, members: who }) => (
@@ -79,7 +79,7 @@ function MemberLink({ member, turn }: { readonly member: RolloutSummary | undefi
   if (member === undefined) return null;
   return (
     <>
-      <Link to="/rollouts/$id" params={{ id: member.id }} search={{ turn: String(turn) } as never}>
+      <Link to="/rollouts/$id" params={{ id: member.id }} search={{ turn: String(turn + 1) } as never}>
         {member.slot}
       </Link>{" "}
       <span className="soft">({scoreText(member.reward)})</span>{" "}

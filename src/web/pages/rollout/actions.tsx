@@ -26,7 +26,7 @@ export function ForkButton({ head, turn }: { readonly head: RolloutHead; readonl
       <button type="button" onClick={() => setOpen(true)}>
         Fork here
       </button>
-      <Dialog title={`Fork after turn ${turn}`} open={open} onClose={() => setOpen(false)}>
+      <Dialog title={`Fork after turn ${turn + 1}`} open={open} onClose={() => setOpen(false)}>
         <ForkForm id={head.id} turn={turn} />
       </Dialog>
     </>

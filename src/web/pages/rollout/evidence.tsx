@@ -198,10 +198,10 @@ function RolloutLink({ id, turn }: { readonly id: string; readonly turn?: number
     <Link
       to="/rollouts/$id"
       params={{ id } as never}
-      search={(turn === undefined ? {} : { turn: String(turn) }) as never}
+      search={(turn === undefined ? {} : { turn: String(turn + 1) }) as never}
     >
       {id}
-      {turn !== undefined && `, turn ${turn}`}
+      {turn !== undefined && `, turn ${turn + 1}`}
     </Link>
   );
 }

@@ -62,9 +62,10 @@ function RolloutView({ head }: { readonly head: RolloutHead }) {
   );
 }
 
+/** The index of a turn whose number, from 1, was typed or is in the address; the nearest one if there is none. */
 function turnIn(text: string | undefined, total: number): number {
-  const turn = /^\d{1,9}$/.test(text ?? "") ? Number(text) : 0;
-  return Math.max(0, Math.min(turn, total - 1));
+  const number = /^\d{1,9}$/.test(text ?? "") ? Number(text) : 1;
+  return Math.max(0, Math.min(number, total) - 1);
 }
 
 /** Which turns are open: all or none, except those that the reader has toggled. */
@@ -90,11 +91,11 @@ function Turns({ head }: { readonly head: RolloutHead }) {
   const [message, setMessage] = useState("");
   const opened = useOpened(head.n_turns);
   const list = useRef<TurnListHandle>(null);
-  const goTo = (turn: number) => list.current?.goTo(turnIn(String(Math.max(0, turn)), head.n_turns));
-  const choose = useCallback((turn: number) => change({ turn: String(turn) }), [change]);
+  const goTo = (turn: number) => list.current?.goTo(Math.max(0, Math.min(turn, head.n_turns - 1)));
+  const choose = useCallback((turn: number) => change({ turn: String(turn + 1) }), [change]);
   const copy = () => {
     copyTurn(head.id, chosen).then(
-      () => setMessage(`Turn ${chosen} was copied`),
+      () => setMessage(`Turn ${chosen + 1} was copied`),
       () => setMessage("Copying failed"),
     );
   };
@@ -171,7 +172,7 @@ function TurnNumber({ turn, total, onTurn }: TurnNumberProps) {
       className="row"
       onSubmit={(event) => {
         event.preventDefault();
-        if (typed !== null && typed !== "") onTurn(Number(typed));
+        if (typed !== null && typed !== "") onTurn(turnIn(typed, total));
         setTyped(null);
       }}
     >
@@ -179,14 +180,14 @@ function TurnNumber({ turn, total, onTurn }: TurnNumberProps) {
         Turn{" "}
         <input
           type="number"
-          min={0}
-          max={total - 1}
-          value={typed ?? String(turn)}
+          min={1}
+          max={total}
+          value={typed ?? String(turn + 1)}
           onChange={(event) => setTyped(event.target.value)}
           onBlur={() => setTyped(null)}
         />
       </label>
-      <span className="soft">of {countText(total)}, from 0</span>
+      <span className="soft">of {countText(total)}</span>
     </form>
   );
 }

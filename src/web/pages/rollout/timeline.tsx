@@ -137,7 +137,7 @@ function Marks({ data, onTurn }: { readonly data: OutlineData } & Pick<TimelineP
         <span className="soft">Slowest calls:</span>
         {slowest.map(({ index, ms }) => (
           <button key={index} type="button" className="link" onClick={() => onTurn(index)}>
-            turn {index}, {durationText(ms / 1000)}
+            turn {index + 1}, {durationText(ms / 1000)}
           </button>
         ))}
       </p>
@@ -146,7 +146,7 @@ function Marks({ data, onTurn }: { readonly data: OutlineData } & Pick<TimelineP
           <span className="soft">Failed:</span>
           {failures.map(({ index, why }) => (
             <button key={index} type="button" className="link" title={why} onClick={() => onTurn(index)}>
-              turn {index}
+              turn {index + 1}
             </button>
           ))}
           {failures_left_out > 0 && <span className="soft">and {countText(failures_left_out)} more</span>}

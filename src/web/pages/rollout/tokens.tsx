@@ -28,7 +28,7 @@ export function TokensView({ id, turn }: { readonly id: string; readonly turn: n
   if (data === undefined) return <Loading what="tokens" />;
   const most = Math.max(data.completion_length, data.prompt_suffix_length);
   return (
-    <section className="tokens" aria-label={`tokens of turn ${turn}`}>
+    <section className="tokens" aria-label={`tokens of turn ${turn + 1}`}>
       <TokenFacts page={data} />
       <h4>Sampled</h4>
       <ol className="token-row" start={after + 1}>
@@ -86,7 +86,7 @@ function Token({
 
 /** The turn whose conversation it continues. */
 function baseText({ after }: TurnTokenPage): string {
-  return after === undefined ? "the previous turn" : `turn ${after}`;
+  return after === undefined ? "the previous turn" : `turn ${after + 1}`;
 }
 
 function TokenFacts({ page }: { readonly page: TurnTokenPage }) {

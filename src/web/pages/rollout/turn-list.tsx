@@ -76,7 +76,7 @@ export function TurnList({ head, ref, first, turn, isOpen, onToggle, markdown, o
             key={key}
             ref={virtual.measureElement}
             data-index={index}
-            aria-label={`turn ${index}`}
+            aria-label={`turn ${index + 1}`}
             aria-posinset={index + 1}
             aria-setsize={head.n_turns}
             aria-current={index === turn}

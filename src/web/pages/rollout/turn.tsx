@@ -34,7 +34,8 @@ export function TurnView({ head, index, ...props }: TurnProps) {
   const { data: turn, error, refetch } = useTurn(head.id, index, head.n_turns);
   const next = useTurn(head.id, index + 1, head.n_turns);
   if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
-  if (turn === undefined) return <p className={props.open ? "waiting soft open" : "waiting soft"}>Turn {index} …</p>;
+  if (turn === undefined)
+    return <p className={props.open ? "waiting soft open" : "waiting soft"}>Turn {index + 1} …</p>;
   const after = index + 1 < head.n_turns ? next.data && answersIn(next.data) : head.final_env_response;
   return <TurnBody head={head} turn={turn} after={after} {...props} />;
 }
@@ -83,7 +84,9 @@ function TurnBody({ head, turn, after, open, markdown, onToggle }: BodyProps) {
           {wholeWanted && whole.isPending && <Loading what="the turn" />}
           {whole.error !== null && <ErrorNote error={whole.error} onRetry={() => whole.refetch()} />}
           {layer === "tokens" && <TokensView id={head.id} turn={turn.index} />}
-          {layer === "json" && whole.data !== undefined && <JsonView value={whole.data} what={`turn ${turn.index}`} />}
+          {layer === "json" && whole.data !== undefined && (
+            <JsonView value={whole.data} what={`turn ${turn.index + 1}`} />
+          )}
         </>
       ) : (
         <p className="preview">
@@ -113,7 +116,7 @@ function TurnHeading({
     <header className="row turn-head">
       <h3>
         <button type="button" className="link" aria-expanded={open} onClick={onToggle}>
-          Turn {index}
+          Turn {index + 1}
         </button>
       </h3>
       <span className="soft">at {durationText(at_ms / 1000)}</span>
@@ -132,7 +135,7 @@ function TurnHeading({
       {index > 0 && (
         <span className="soft">
           keeps {countText(prompt.keep)} messages
-          {prompt.after !== undefined && ` of turn ${prompt.after}`}
+          {prompt.after !== undefined && ` of turn ${prompt.after + 1}`}
         </span>
       )}
       <span className="soft">
@@ -194,7 +197,7 @@ function Texts({ texts, turn, after, markdown }: TextsProps) {
           {elsewhere === 1
             ? "1 result is shown with its call"
             : `${countText(elsewhere)} results are shown with their calls`}
-          , in turn {turn.index - 1}.
+          , in turn {turn.index}.
         </p>
       )}
       {inOrder(said.slice(0, most)).map(({ place, item }) => (

@@ -84,9 +84,9 @@ function Links({ run }: { readonly run: RunView }) {
         <Link
           to="/rollouts/$id"
           params={{ id: forked_from.rollout_id }}
-          search={{ turn: `${forked_from.turn}` } as never}
+          search={{ turn: `${forked_from.turn + 1}` } as never}
         >
-          Continues after turn {forked_from.turn} of a rollout
+          Continues after turn {forked_from.turn + 1} of a rollout
         </Link>
       )}
     </>

@@ -168,7 +168,7 @@ function Answer({ answer: { text, failed, recorded, n, rollout, turn } }: { read
     <>
       {countText(n)} × <Shown text={text} />{" "}
       {failed && <Badge state={recorded ? "failed" : "reads like an error"} tone="bad" />}{" "}
-      <Link to="/rollouts/$id" params={{ id: rollout }} search={{ turn: String(turn) } as never}>
+      <Link to="/rollouts/$id" params={{ id: rollout }} search={{ turn: String(turn + 1) } as never}>
         Examples
       </Link>
     </>
