@@ -1,4 +1,5 @@
 /** The questions to judges in a validation, and the judgements that each of them may have. */
+import { seededWords } from "../../contract/random.ts";
 import type { EnvironmentDescription } from "../protocol/environment-code.ts";
 import type { JudgeAnswers } from "../rollout/play.ts";
 import type { JudgementValue, Menu } from "../rubrics/judgement.ts";
@@ -25,13 +26,16 @@ interface Judgement {
 /** A question of one play. */
 export interface Question {
   readonly judge: string;
-  readonly menu: Menu;
-  readonly judgements: readonly Judgement[];
+  readonly kind: Menu["kind"];
+  /** Its judgements, cut for the report. */
+  readonly texts: readonly string[];
   /** The judgements are usual words, and not those of the environment. */
   readonly isGuessed: boolean;
   /** Equal for the same question of another play. */
   readonly form: string;
 }
+
+type Questions = readonly (readonly [id: string, question: Question])[];
 
 /** The index of a judgement for each question, by id; the last one for those that are left out. */
 export type Answers = ReadonlyMap<string, number>;
@@ -47,49 +51,45 @@ export function usualAnswer({ judgements = {} }: EnvironmentDescription, end: "b
   };
 }
 
-/** The judges that are asked about one scoring group. */
+/** The judges that are asked about one scoring group. It keeps no text of a question: there may be many, and long. */
 export class Panel {
-  /** By an id that is the same for each pass of a question. */
+  /** The first questions, by an id that is the same for each pass of a question: their judgements vary. */
   readonly questions = new Map<string, Question>();
+  /** Whether some judgements are never played. */
+  leftOut = false;
   readonly #description: EnvironmentDescription;
 
   constructor(description: EnvironmentDescription) {
     this.#description = description;
   }
 
-  /** The questions whose judgements vary. */
-  get varied(): readonly (readonly [string, Question])[] {
-    return [...this.questions].slice(0, MOST_QUESTIONS);
-  }
-
-  /** Whether some judgements are never played. */
-  get leftOut(): boolean {
-    const isLong = ({ menu }: Question) => menu.kind === "label" && menu.labels.length > MOST_JUDGEMENTS;
-    return this.questions.size > MOST_QUESTIONS || [...this.questions.values()].some(isLong);
-  }
-
   answer(ask: JudgeAsk, answers: Answers): JudgeResult {
-    const id = JSON.stringify([ask.judge, ask.messages, ask.menu, ask.sampling]);
-    const question = this.questions.get(id) ?? this.#add(id, ask);
-    const index = answers.get(id) ?? question.judgements.length - 1;
-    if (index === UNREADABLE && question.menu.kind === "text") return { value: NO_JUDGEMENT, reason: null };
-    return given(question.judgements[index]);
+    const declared = this.#description.judgements?.[ask.judge] ?? null;
+    const judgements = judgementsOf(ask, declared);
+    const id = idOf(ask);
+    if (!this.questions.has(id)) this.#add(id, ask, judgements, declared === null);
+    const index = answers.get(id) ?? judgements.length - 1;
+    if (index === UNREADABLE && ask.menu.kind === "text") return { value: NO_JUDGEMENT, reason: null };
+    return given(judgements[index]);
   }
 
-  #add(id: string, ask: JudgeAsk): Question {
-    const { judge, menu } = ask;
-    const declared = this.#description.judgements?.[judge] ?? null;
-    const judgements = judgementsOf(ask, declared);
+  #add(id: string, { judge, menu }: JudgeAsk, judgements: readonly Judgement[], isUndeclared: boolean): void {
+    if (menu.kind === "label" && menu.labels.length > judgements.length) this.leftOut = true;
+    if (this.questions.size >= MOST_QUESTIONS) {
+      this.leftOut = true;
+      return;
+    }
+    const { kind } = menu;
     const texts = judgements.map(({ text }) => text);
-    const alike = [...this.questions.values()].filter(
-      (other) => other.judge === judge && other.menu.kind === menu.kind,
-    );
-    const form = JSON.stringify([judge, menu.kind, texts, alike.length]);
-    const isGuessed = menu.kind === "text" && declared === null;
-    const question = { judge, menu, judgements, isGuessed, form };
-    this.questions.set(id, question);
-    return question;
+    const alike = [...this.questions.values()].filter((other) => other.judge === judge && other.kind === kind);
+    const form = JSON.stringify([judge, kind, texts, alike.length]);
+    this.questions.set(id, { judge, kind, texts, isGuessed: kind === "text" && isUndeclared, form });
   }
+}
+
+function idOf({ judge, messages, menu, sampling }: JudgeAsk): string {
+  const word = seededWords("question", JSON.stringify([judge, messages, menu, sampling]));
+  return [word(), word(), word(), word()].join("-");
 }
 
 function given(judgement: Judgement | undefined): JudgeResult {
@@ -128,30 +128,29 @@ function inRange([least, most]: readonly [number, number]): readonly number[] {
   return [...new Set([least, (least + most) / 2, most])];
 }
 
-export function combinationsOf(questions: readonly (readonly [string, Question])[]): readonly Answers[] {
-  const count = questions.reduce((product, [, { judgements }]) => product * judgements.length, 1);
+export function combinationsOf(questions: Questions): readonly Answers[] {
+  const count = questions.reduce((product, [, { texts }]) => product * texts.length, 1);
   if (count <= MOST_COMBINATIONS) {
     return questions.reduce<Answers[]>(
-      (all, [id, { judgements }]) =>
-        all.flatMap((answers) => judgements.map((_, at) => withAnswer(answers, id, at, judgements))),
+      (all, [id, { texts }]) => all.flatMap((answers) => texts.map((_, at) => withAnswer(answers, id, at, texts))),
       [new Map()],
     );
   }
   const ends = endsOf(questions);
-  const alone = questions.flatMap(([id, { judgements }]) =>
-    judgements.flatMap((_, at) => ends.map((answers) => withAnswer(answers, id, at, judgements))),
+  const alone = questions.flatMap(([id, { texts }]) =>
+    texts.flatMap((_, at) => ends.map((answers) => withAnswer(answers, id, at, texts))),
   );
   return [...ends, ...alone];
 }
 
 /** All best judgements, and all worst. */
-export function endsOf(questions: readonly (readonly [string, Question])[]): readonly Answers[] {
-  const worst = questions.filter(([, { judgements }]) => judgements.length > 1).map(([id]) => [id, 0] as const);
+export function endsOf(questions: Questions): readonly Answers[] {
+  const worst = questions.filter(([, { texts }]) => texts.length > 1).map(([id]) => [id, 0] as const);
   return [new Map(), new Map(worst)];
 }
 
 /** The last judgement is left out, so that equal answers are equal maps. */
-function withAnswer(answers: Answers, id: string, at: number, judgements: readonly Judgement[]): Answers {
+function withAnswer(answers: Answers, id: string, at: number, texts: readonly string[]): Answers {
   const others = [...answers].filter(([other]) => other !== id);
-  return new Map(at === judgements.length - 1 ? others : [...others, [id, at]]);
+  return new Map(at === texts.length - 1 ? others : [...others, [id, at]]);
 }

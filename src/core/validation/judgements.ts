@@ -118,7 +118,7 @@ export class JudgeBench {
     // A judgement may be followed by another question.
     for (let asked = -1; asked < panel.questions.size; ) {
       asked = panel.questions.size;
-      const all = isSpent ? endsOf(panel.varied) : combinationsOf(panel.varied);
+      const all = isSpent ? endsOf([...panel.questions]) : combinationsOf([...panel.questions]);
       for (const answers of all) await score(answers);
     }
     if (panel.questions.size === 0) return members.map(() => null);
@@ -135,7 +135,7 @@ export class JudgeBench {
 
   /** Plays replies that are no judgements: once for each form of a question. */
   async #playUnreadable(panel: Panel, score: Scoring): Promise<void> {
-    for (const [id, question] of panel.varied) {
+    for (const [id, question] of panel.questions) {
       if (this.#forms.has(question.form)) continue;
       const form = this.#formOf(question);
       const outcome = await score(new Map([[id, UNREADABLE]]));
@@ -155,7 +155,7 @@ export class JudgeBench {
     }
   }
 
-  #formOf({ form, judge, judgements, isGuessed }: Question): FormResult | null {
+  #formOf({ form, judge, texts, isGuessed }: Question): FormResult | null {
     const known = this.#forms.get(form);
     if (known !== undefined) return known;
     if (this.#forms.size >= MOST_REPORTED) {
@@ -164,17 +164,17 @@ export class JudgeBench {
     }
     const made: FormResult = {
       ...{ judge, isGuessed, changes: false, swallowed: null },
-      judgements: judgements.map(({ text }) => ({ text, gold: [], other: [], error: null })),
+      judgements: texts.map((text) => ({ text, gold: [], other: [], error: null })),
     };
     this.#forms.set(form, made);
     return made;
   }
 
   #record(panel: Panel, outcomes: readonly Outcome[], isGold: boolean): void {
-    for (const [id, question] of panel.varied) {
+    for (const [id, question] of panel.questions) {
       const form = this.#formOf(question);
       if (form === null) continue;
-      const last = question.judgements.length - 1;
+      const last = question.texts.length - 1;
       const chosen = ({ answers }: Outcome) => answers.get(id) ?? last;
       // Outcomes that differ in nothing but the judgement of this question.
       const alike = [...Map.groupBy(outcomes, ({ answers }) => idOf(answers, id)).values()];

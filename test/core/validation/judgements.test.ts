@@ -196,7 +196,12 @@ test("a group judge compares the plays of a row", async () => {
 
 test("of many labels some are played, and the rest could not be checked", async () => {
   const labels = Array.from({ length: 50 }, (_, at) => `label ${at}`);
-  const { result, given, policies, said: checks } = await judged({
+  const {
+    result,
+    given,
+    policies,
+    said: checks,
+  } = await judged({
     judges: ["default"],
     rewards: { index: async ({ judge }) => labels.indexOf(await judge("Which?", { labels })) / 49 },
   });
@@ -220,6 +225,20 @@ test("many questions are played on the first rows, and the other rows with the b
   });
   expect([result, policies.gold, policies.null]).toEqual(["ready", { mean: 1, n: 2 }, { mean: 0, n: 2 }]);
   expect(given).toHaveLength(12);
+});
+
+test("a function that asks another question each time ends, and could not be checked", async () => {
+  let asked = 0;
+  const { result, said: checks } = await judged({
+    judges: ["default"],
+    rewards: {
+      restless: ({ judge }) => {
+        asked += 1;
+        return judge(`Question ${asked}?`, { range: [0, 1] });
+      },
+    },
+  });
+  expect([result, checks["judges"]?.[0], checks["rewards"]?.[0]]).toEqual(["faulty", "unchecked", "error"]);
 });
 
 test.each([
