@@ -84,6 +84,29 @@ test("with --json the output is one object with the checks and each policy's mea
   ]);
 });
 
+test("the judgements of a judge are played, and the report has the reward of each", async () => {
+  const { code, stdout } = await command(["env", "validate", "judged-qa", "--examples", "2"]);
+  expect(code).toBe(EXIT.good);
+  expect(stdout).toContain("✓ judges      asked: default\n");
+  expect(stdout).toMatch(
+    /, random 0\.000 \(2\)\nrewards by the judge default: wrong 0\.000, partial 0\.500, right 1\.000\nready to run\n$/,
+  );
+});
+
+test("what could not be checked is named, is not ready to run, and has an exit code of its own", async () => {
+  const at = environment(
+    "judging",
+    "export const loadEnvironment = defineEnvironment({ args: z.strictObject({}), build: () =>",
+    "  new SingleTurnEnv({ dataset: rows, rubric: { judges: ['default'], rewards: {",
+    "    right: async ({ judge }) => (await judge('Is it right?')) === 'yes' } } }) });",
+  );
+  const { code, answer, said } = await validate(at);
+  expect([code, answer.result, answer.ok]).toEqual([EXIT.inconclusive, "unchecked", true]);
+  expect(said["judges"]).toEqual(["unchecked", expect.stringContaining("declare them in the rubric's judgements")]);
+  const { stdout } = await command(["env", "validate", at]);
+  expect(stdout).toMatch(/\? judges {6}the environment reads[\s\S]*\nnot fully checked: judges\n$/);
+});
+
 test("rows are read from a file, or from the examples in the environment's folder", async () => {
   const file = join(folder, "rows.jsonl");
   writeFileSync(file, '{"question": "1 + 1?", "answer": "2"}\n\n{"question": "1 + 2?", "answer": "3"}\n');

@@ -349,6 +349,8 @@ test("a description that lies is refused by name", async () => {
   expect(await refused({ players: Array(65).fill(player) })).toBe(`${reply} players: is not a list of at most 64`);
   expect(await refused({ scores: "all" })).toBe(`${reply} scores: is not a list of at most 10000`);
   expect(await refused({ judges: [`x${"y".repeat(300_000)}`] })).toMatch(/has \d+ characters; the maximum is 262144/);
+  expect(await refused({ judgements: { default: "yes" } })).toContain(`${reply} judgements.default: is not a list`);
+  expect(await refused({ maxReward: "1" })).toContain(`${reply} maxReward`);
   expect(await refused({ dataset: { ...described.dataset, length: -1 } })).toContain(`${reply} dataset.length`);
   const code = await servedBy({ ...honest(), describe: async () => JSON.stringify({ ...described, tearsDown: true }) });
   expect(code.description.tearsDown).toBe(false);

@@ -276,3 +276,16 @@ test("a group has a maximal number of members, with short and different names", 
   expect(() => new EnvGroup({ outer: both, "outer/math": math })).toThrow("two environments are called outer/math");
   expect(() => new EnvGroup({ ["n".repeat(201)]: math })).toThrow(/over 200 characters/);
 });
+
+test("the best possible reward of a group is the one that all members declare", () => {
+  const member = (maxReward?: number) =>
+    new SingleTurnEnv({
+      dataset: dataset(Sum, []),
+      ...(maxReward !== undefined && { maxReward }),
+      rubric: {},
+    });
+  const ofGroup = (...members: AnyEnvironment[]) =>
+    new EnvGroup(Object.fromEntries(members.map((each, at) => [`m${at}`, each]))).maxReward;
+  expect(ofGroup(member(2), member(2))).toBe(2);
+  expect([ofGroup(member(2), member(1)), ofGroup(member(2), member()), ofGroup(member())]).toEqual([null, null, null]);
+});

@@ -173,3 +173,11 @@ test("token ids, logprobs and the weight version of every turn reach the stored 
     { prompt_ids: [1, 2, 3, 4, 5, 6], completion_ids: [7], logprobs: [-1] },
   ]);
 });
+
+test("a run and its environment have the best possible reward that the environment declares, and no other", async () => {
+  const run = await platform.finish({ environment: "calculator", model: script(["7"]), num_examples: 1 });
+  const view = async (path: string) => (await platform.ask(path)).json<object>();
+  expect(await view(`/v1/runs/${run.id}`)).toMatchObject({ environment: { id: "calculator" }, max_reward: 1.1 });
+  expect(await view("/v1/environments/calculator")).toMatchObject({ max_reward: 1.1 });
+  expect(await view("/v1/environments/gsm8k")).not.toHaveProperty("max_reward");
+});
