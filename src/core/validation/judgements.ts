@@ -68,6 +68,8 @@ interface FormResult {
   readonly isGuessed: boolean;
   /** A judgement changed a score. */
   changes: boolean;
+  /** It was asked about a gold play. */
+  hasGold: boolean;
   swallowed: string | null;
 }
 
@@ -163,7 +165,7 @@ export class JudgeBench {
       return null;
     }
     const made: FormResult = {
-      ...{ judge, isGuessed, changes: false, swallowed: null },
+      ...{ judge, isGuessed, changes: false, hasGold: false, swallowed: null },
       judgements: texts.map((text) => ({ text, gold: [], other: [], error: null })),
     };
     this.#forms.set(form, made);
@@ -178,6 +180,7 @@ export class JudgeBench {
       const chosen = ({ answers }: Outcome) => answers.get(id) ?? last;
       // Outcomes that differ in nothing but the judgement of this question.
       const alike = [...Map.groupBy(outcomes, ({ answers }) => idOf(answers, id)).values()];
+      form.hasGold ||= isGold;
       form.changes ||= alike.some((same) => new Set(same.map(scoresOf)).size > 1);
       for (const [index, judgement] of form.judgements.entries()) {
         const having = outcomes.filter((outcome) => chosen(outcome) === index);
@@ -209,15 +212,19 @@ export class JudgeBench {
     };
   }
 
-  findings(): JudgeFindings {
+  /** `isGoldSure`: gold plays solve their tasks, so a judgement that changes nothing there changes nothing anywhere. */
+  findings(isGoldSure: boolean): JudgeFindings {
     const forms = [...this.#forms.values()];
     const asked = new Set(forms.map(({ judge }) => judge));
     const named = this.#description.judges;
     const guessed = new Set(forms.filter(({ isGuessed }) => isGuessed).map(({ judge }) => judge));
     const known = forms.filter(({ isGuessed }) => !isGuessed);
+    const [ignored, unclear] = [true, false].map((isSure) =>
+      known.filter((form) => isIgnored(form) && (isGoldSure && form.hasGold) === isSure).map(ignoredText),
+    );
     return {
       played: forms.flatMap(playedOf),
-      faults: known.flatMap(faultsOf),
+      faults: [...known.flatMap(failedJudgements), ...(ignored ?? [])],
       swallowed: known.flatMap(({ swallowed }) => swallowed ?? []),
       unchecked: [
         ...named.filter((judge) => !asked.has(judge)).map((judge) => `the judge ${judge} was never asked`),
@@ -225,6 +232,7 @@ export class JudgeBench {
           (judge) =>
             `the environment reads the replies of the judge ${judge} itself: declare them in the rubric's judgements`,
         ),
+        ...(unclear ?? []).map((text) => `${text}, and no gold play shows that it would`),
         ...(this.#leftOut ? ["it asks more questions, or has more judgements, than a validation plays"] : []),
       ],
     };
@@ -264,11 +272,16 @@ function playedOf({ judge, judgements }: FormResult, index: number): PlayedJudge
   });
 }
 
-function faultsOf({ judge, judgements, changes }: FormResult): string[] {
-  const failed = judgements.flatMap(({ text, error }) => {
+function failedJudgements({ judge, judgements }: FormResult): string[] {
+  return judgements.flatMap(({ text, error }) => {
     return error === null ? [] : [`the judgement ${JSON.stringify(text)} of the judge ${judge}: ${error}`];
   });
-  const choices = judgements.map(({ text }) => text).join(" | ");
-  if (failed.length > 0 || changes || judgements.length < 2) return failed;
-  return [`no judgement of the judge ${judge} (${choices}) changes a score`];
+}
+
+function isIgnored({ judgements, changes }: FormResult): boolean {
+  return !changes && judgements.length > 1 && judgements.every(({ error }) => error === null);
+}
+
+function ignoredText({ judge, judgements }: FormResult): string {
+  return `no judgement of the judge ${judge} (${judgements.map(({ text }) => text).join(" | ")}) changes a score`;
 }

@@ -112,7 +112,7 @@ async function judge(bench: JudgeBench, plays: readonly Play[]): Promise<Play[]>
     return { at, trajectory: { ...report.trajectory, rollout_id: `rollout-${at}` } };
   });
   if (members.length === 0) return [...plays];
-  const isGold = plays.every(({ policy }) => policy === "gold");
+  const isGold = plays.some(({ policy }) => policy === "gold");
   const judged = await bench.play(
     members.map(({ trajectory }) => trajectory),
     isGold,

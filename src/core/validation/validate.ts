@@ -77,14 +77,14 @@ export async function validateEnvironment(
   try {
     for await (const play of playAll(stage, playable, bench)) plays.push(play);
     const resets = await unsteadyResets(stage, playable, uploaded);
-    checks.push(...playedChecks(stage, resets, plays, withheld), ...checkJudges(description, bench, plays));
+    checks.push(...playedChecks(stage, resets, plays, withheld), ...checkJudges(stage, bench, plays));
     checks.push(...checkTeardown([...(await stage.code.tearDown()), ...(await stage.secondInstance.tearDown())]));
   } catch (thrown) {
     if (!(thrown instanceof UnfinishedError)) throw thrown;
-    checks.push(...playedChecks(stage, null, plays, withheld), ...checkJudges(description, bench, plays));
+    checks.push(...playedChecks(stage, null, plays, withheld), ...checkJudges(stage, bench, plays));
     checks.push(bad("finished", [thrown.message]));
   }
-  return validationOf(playable.length, checks, plays, bench.findings().played);
+  return validationOf(playable.length, checks, plays, bench.findings(false).played);
 }
 
 /** The validation of an environment that could not be played completely. `name`: the check with the reason. */
@@ -131,7 +131,7 @@ function playedChecks(
     return PLAYED_CHECKS.map((name) => skipped(name, why));
   }
   const gold = plays.filter(({ policy }) => policy === "gold");
-  const goldIsSure = gold.length > 0 && goldPolicy !== "unknown" && (goldPolicy !== null || gold.every(answerIsEnough));
+  const goldIsSure = isGoldSure({ goldPolicy }, plays);
   return [
     checkTools(plays),
     resets === null ? skipped("reset", "the instances were not compared") : checkReset(resets),
@@ -142,6 +142,12 @@ function playedChecks(
     checkGold(code.description, gold, goldIsSure, goldPolicy),
     ...checkMaximum(code.description, plays),
   ];
+}
+
+/** Whether gold plays should get the full score. */
+function isGoldSure({ goldPolicy }: Pick<Stage, "goldPolicy">, plays: readonly Play[]): boolean {
+  const gold = plays.filter(({ policy }) => policy === "gold");
+  return gold.length > 0 && goldPolicy !== "unknown" && (goldPolicy !== null || gold.every(answerIsEnough));
 }
 
 /** Whether a reply with only the answer should get the full score: not if it needs tools or several turns. */
@@ -324,9 +330,10 @@ function checkTools(plays: readonly Play[]): Check {
 }
 
 /** Only listed if the environment has judges and something was played. */
-function checkJudges({ judges }: EnvironmentDescription, bench: JudgeBench, plays: readonly Play[]): Check[] {
+function checkJudges(stage: Stage, bench: JudgeBench, plays: readonly Play[]): Check[] {
+  const { judges } = stage.code.description;
   if (judges.length === 0 || plays.length === 0) return [];
-  const { played, faults, swallowed, unchecked: open } = bench.findings();
+  const { played, faults, swallowed, unchecked: open } = bench.findings(isGoldSure(stage, plays));
   const asked = played.length === 0 ? skipped("judgements", "no judge was asked") : okJudgements(played.length);
   return [
     open.length === 0 ? ok("judges", `asked: ${judges.join(", ")}`) : unchecked("judges", open),
@@ -338,7 +345,7 @@ function checkJudges({ judges }: EnvironmentDescription, bench: JudgeBench, play
 }
 
 function okJudgements(count: number): Check {
-  return ok("judgements", `${count} judgements were played, and no question is without effect`);
+  return ok("judgements", `${count} judgements were played`);
 }
 
 /** Only listed if something is wrong: most environments have no teardown. */

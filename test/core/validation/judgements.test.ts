@@ -1,10 +1,10 @@
-import { defineEnvironment, GroupJudgeRubric, JudgeRubric, Rubric, SingleTurnEnv } from "rollcall";
+import { dataset, defineEnvironment, GroupJudgeRubric, JudgeRubric, Rubric, SingleTurnEnv } from "rollcall";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { loadEnvironment as judgedQa } from "../../../environments/judged-qa/environment.ts";
 import type { RubricOptions } from "../../../src/core/rubrics/rubric.ts";
 import type { PlayedJudgement } from "../../../src/core/validation/judgements.ts";
-import { named, rows, said, validated } from "./validated.ts";
+import { named, rows, said, Task, validated } from "./validated.ts";
 
 type Rubrics = ConstructorParameters<typeof SingleTurnEnv>[0]["rubric"];
 
@@ -33,7 +33,7 @@ test("gold plays are judged as well as possible and others as badly, and each la
     expect(named(found.checks)).toMatchObject({
       gold: ["ok", "every gold play scores 1 or more"],
       judges: ["ok", "asked: default"],
-      judgements: ["ok", "3 judgements were played, and no question is without effect"],
+      judgements: ["ok", "3 judgements were played"],
       unjudged: ["ok", "without a judgement there is no score"],
     });
   }
@@ -159,6 +159,25 @@ test("a judge whose judgement no score depends on is an error, and one of a metr
     },
   });
   expect(ignored.said["judgements"]).toEqual(["error", "no judgement of the judge default (no | yes) changes a score"]);
+});
+
+test("without a gold play nothing shows that a judgement has no effect", async () => {
+  const bare = dataset(Task, [{ question: "Sing.", answer: "" }]);
+  const rubric: RubricOptions = {
+    judges: ["default"],
+    rewards: {
+      sung: async ({ judge, completion }) => {
+        const label = await judge("Well?", { labels: ["no", "yes"] });
+        return completion.at(-1)?.content === "la la" && label === "yes";
+      },
+    },
+  };
+  const found = await validated(
+    defineEnvironment({ args: z.strictObject({}), build: () => new SingleTurnEnv({ dataset: bare, rubric }) }),
+  );
+  const why = "no judgement of the judge default (no | yes) changes a score, and no gold play shows that it would";
+  expect(named(found.checks)).toMatchObject({ judges: ["unchecked", why], judgements: ["ok", expect.any(String)] });
+  expect([found.result, found.ok]).toEqual(["unchecked", true]);
 });
 
 test("a judge that is never asked could not be checked", async () => {
