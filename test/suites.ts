@@ -37,7 +37,7 @@ export const WORKERD = {
 export const AT_LENGTH = {
   node: [
     "test/agents/kills.node.test.ts",
-    "test/cli/{commands,commands-doc,completion,deploy,deploy-page,env-init,env-validate}.test.ts",
+    "test/cli/{commands,commands-doc,completion,deploy,deploy-page,env-init,env-validate,github-action}.test.ts",
     "test/cli/{newcomer,reading,start,stopping}.test.ts",
     "test/cloud/**/*.test.ts",
     "test/examples/**/*.test.ts",

@@ -101,6 +101,7 @@ export const EVAL_FLAGS = {
   },
   metric: { value: "NAME", help: "the score that the gates check; default the reward" },
   junit: { value: "FILE", help: "write a JUnit report: a test case per task and gate" },
+  markdown: { value: "FILE", help: "write the result as Markdown, for a comment or the summary of a build" },
   "fail-on-error": { help: "exit 1 if any rollout failed or has no score" },
   "save-results": { short: "s", help: "write results.jsonl and metadata.json under outputs" },
   "output-dir": { short: "o", value: "DIR", help: "write them under DIR" },

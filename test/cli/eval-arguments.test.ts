@@ -69,10 +69,10 @@ test("short and long flags make the same request", () => {
 
 test("the command that resumes a run keeps its gates and its files, quoted where a shell would split them", () => {
   const gates = ["--fail-under", "0.8", "--baseline", "branch=main", "--baseline", "os=it's"];
-  const files = ["--junit", "my report.xml", "-s", "-C", "a,b"];
+  const files = ["--junit", "my report.xml", "--markdown", "eval.md", "-s", "-C", "a,b"];
   const { again } = parseEvalArguments(["calculator", "-n", "5", ...gates, ...files]);
   expect(again).toBe(
-    "npx rollcall eval --fail-under 0.8 --baseline branch=main --baseline 'os=it'\\''s' --junit 'my report.xml' --save-results --state-columns a,b",
+    "npx rollcall eval --fail-under 0.8 --baseline branch=main --baseline 'os=it'\\''s' --junit 'my report.xml' --markdown eval.md --save-results --state-columns a,b",
   );
   expect(parseEvalArguments(["calculator"]).again).toBe("npx rollcall eval");
 });

@@ -163,7 +163,8 @@ test("gates: exit 3 and the reason below a threshold or a baseline, 0 if they ar
   expect(before.gates).toMatchObject([{ gate: "fail_under", verdict: "passed" }]);
   expect(before.comparison).toBeNull();
   const junit = join(base, "report.xml");
-  const gates = ["--fail-under", "0.8", "--baseline", branch, "--junit", junit];
+  const markdown = join(base, "eval.md");
+  const gates = ["--fail-under", "0.8", "--baseline", branch, "--junit", junit, "--markdown", markdown];
   const worse = await run([...flags(bad.url), ...metadata, ...gates]);
   expect(worse.code).toBe(3);
   expect(worse.stderr).toContain(`Baseline ${before.run_id}: the newest completed run of gsm8k`);
@@ -173,6 +174,9 @@ test("gates: exit 3 and the reason below a threshold or a baseline, 0 if they ar
   expect(worse.stdout).toMatch(/\nbaseline +failed +the paired difference −1\.000/);
   expect(readFileSync(junit, "utf8")).toMatch(
     /<testsuites name="rollcall run_\w+" tests="8" failures="8" errors="0" time=/,
+  );
+  expect(readFileSync(markdown, "utf8")).toMatch(
+    /: a gate failed\n[\s\S]*\| baseline \| failed \|[\s\S]*passed in one run only: 6<[\s\S]*did not pass: 6<[\s\S]*boxed&#123;41&#125;/,
   );
   const named = ["--baseline", before.run_id, "--max-drop", "0.05", "--json"];
   const same = await run([...flags(good.url), ...named]);

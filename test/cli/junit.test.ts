@@ -12,6 +12,7 @@ import { validateXML } from "xmllint-wasm";
 import { checkFolderOf } from "../../src/cli/argument-values.ts";
 import type { GateResult } from "../../src/cli/eval/gates.ts";
 import { writeJunit } from "../../src/cli/eval/junit.ts";
+import { taskCases } from "../../src/cli/eval/task-cases.ts";
 import type { ResultRow } from "../../src/contract/run.ts";
 import { RESULT_ROW } from "../kernel/http/examples.ts";
 import { aRun } from "./a-run.ts";
@@ -53,7 +54,7 @@ async function report(
 ): Promise<Element> {
   const file = join(mkdtempSync(join(tmpdir(), "rollcall-junit-")), "report.xml");
   const run = { ...aRun({}), num_examples: tasks, ...(best !== undefined && { max_reward: best }) };
-  await writeJunit(file, run, asRows(rows), { gates, metric });
+  await writeJunit(file, run, await taskCases(run, asRows(rows), metric), gates);
   const text = readFileSync(file, "utf8");
   expect(await schemaErrors(text)).toEqual([]);
   return parsed(text);
@@ -188,6 +189,6 @@ test("a file in a missing folder is refused beforehand", () => {
 
 test("a file that cannot be written is an error with the flag's name", async () => {
   const folder = mkdtempSync(join(tmpdir(), "rollcall-junit-"));
-  const written = writeJunit(folder, aRun({}), asRows([]), { gates: [], metric: null });
+  const written = writeJunit(folder, aRun({}), [], []);
   await expect(written).rejects.toMatchObject({ exit: 2, failure: { param: "junit" } });
 });

@@ -45,6 +45,8 @@ export interface EvalArguments extends RunArguments {
   readonly gates: GateArguments;
   /** The path of the JUnit report; null for none. */
   readonly junit: string | null;
+  /** The path of the result as Markdown; null for none. */
+  readonly markdown: string | null;
   /** The folder for the results; null for none. */
   readonly outputDir: string | null;
   /** Fields of the state that are added to each row. */
@@ -70,6 +72,7 @@ export function evalArguments(line: Line): EvalArguments {
     failOnError: line.on("fail-on-error"),
     gates: gateArguments(line),
     junit: line.text("junit") ?? null,
+    markdown: line.text("markdown") ?? null,
     outputDir,
     stateColumns: stateColumns(line.text("state-columns"), outputDir),
     again: `${COMMAND} eval${line.asGiven(AFTER_THE_RUN)}${program === null ? "" : ` --agent ${program.name}`}`,
@@ -125,6 +128,7 @@ const AFTER_THE_RUN = [
   "max-drop",
   "metric",
   "junit",
+  "markdown",
   "fail-on-error",
   "save-results",
   "output-dir",

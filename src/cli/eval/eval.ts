@@ -3,6 +3,7 @@
 import type { RunView } from "../../contract/run.ts";
 import type { RescoreRequestInput } from "../../contract/run-control.ts";
 import { COMMAND } from "../../local/package-root.ts";
+import type { RollcallClient } from "../../sdk/client.ts";
 import { checkFolderOf, defined, environmentArgs, judgeTargets } from "../argument-values.ts";
 import type { CommandLine } from "../command-line.ts";
 import type { Connection } from "../connect.ts";
@@ -15,17 +16,20 @@ import { playedByProgram } from "./agent.ts";
 import { type EvalArguments, evalArguments } from "./arguments.ts";
 import { type Baseline, exitOfGates, findBaseline, type Judgement, judge } from "./gates.ts";
 import { writeJunit } from "./junit.ts";
+import { writeMarkdown } from "./markdown.ts";
 import { followToEnd, startRun } from "./play.ts";
 import { prepareFolder, writeResults } from "./results-folder.ts";
 import { resumeRun } from "./resume.ts";
 import { comparisonText, evalSummary, judgementsText } from "./summary.ts";
+import { taskCases } from "./task-cases.ts";
 
 export async function evalCommand(line: CommandLine<keyof typeof EVAL_FLAGS>): Promise<ExitCode> {
   const args = evalArguments(line);
-  const { json, junit, outputDir, gates } = args;
+  const { json, junit, markdown, outputDir, gates } = args;
   const term = terminal(json);
   if (outputDir !== null) prepareFolder(outputDir);
   if (junit !== null) checkFolderOf(junit, "junit");
+  if (markdown !== null) checkFolderOf(markdown, "markdown");
   return await withConnection(args.connect, term.log, async (connection, ends) => {
     const started = performance.now();
     const { client } = connection;
@@ -37,15 +41,27 @@ export async function evalCommand(line: CommandLine<keyof typeof EVAL_FLAGS>): P
     const { run } = ended;
     const path = outputDir === null ? null : await writeResults(client, run, outputDir, args.stateColumns);
     const judgement = await judge(client, run, gates, baseline);
-    if (junit !== null) {
-      await writeJunit(junit, run, client.runs.results(run.id), { ...judgement, metric: gates.metric });
-    }
+    const exit = exitOf(run, args, judgement);
+    await writeReports(args, client, { run, judgement, exit });
     term.print(resultsText([ended], term));
     if (path !== null) term.print(`Results: ${path}`);
     printJudgement(judgement, baseline, term);
     if (json) printJson(evalSummary(ended, seconds, path, judgement));
-    return exitOf(run, args, judgement);
+    return exit;
   });
+}
+
+/** For builds: what --junit and --markdown name. */
+async function writeReports(
+  { junit, markdown, gates }: EvalArguments,
+  client: RollcallClient,
+  ended: { readonly run: RunView; readonly judgement: Judgement; readonly exit: ExitCode },
+): Promise<void> {
+  if (junit === null && markdown === null) return;
+  const { run, judgement } = ended;
+  const cases = await taskCases(run, client.runs.results(run.id), gates.metric);
+  if (junit !== null) await writeJunit(junit, run, cases, judgement.gates);
+  if (markdown !== null) writeMarkdown(markdown, { ...ended, cases });
 }
 
 /** The baseline is looked up before anything is spent. */

@@ -119,7 +119,7 @@ function judgesText({ report: { usage } }: RunView): string {
 }
 
 /** The costs that are known and not zero. */
-function costText({ cost: { policy_micros, judge_micros, charged_micros } }: RunView): string {
+export function costText({ cost: { policy_micros, judge_micros, charged_micros } }: RunView): string {
   const parts = [
     [policy_micros, "the model"],
     [judge_micros, "judges"],
