@@ -4,6 +4,8 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { parse } from "yaml";
+import * as z from "zod";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { type FakeGithub, startGithub, TOKENS } from "../fakes/github.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
@@ -37,6 +39,10 @@ afterAll(async () => {
   await Promise.all([platform.stop(), model.stop()]);
   await rm(base, { recursive: true });
 });
+
+/** A workflow as far as the test reads it. */
+const Step = z.object({ id: z.string().optional(), with: z.record(z.string(), z.unknown()).optional() });
+const Workflow = z.object({ jobs: z.object({ eval: z.object({ steps: z.array(Step) }) }) });
 
 interface Call {
   readonly inputs?: Readonly<Record<string, string>>;
@@ -199,6 +205,27 @@ test("without a platform one is started, in the working directory, from the name
   expect(code).toBe(0);
   expect(outputs).toMatchObject({ passed: "true", link: "", junit: "" });
   expect(summary).toContain("| rollouts | scored 2 |");
+});
+
+test("the workflow of docs/ci.md makes a baseline on the main branch, and compares a pull request with it", async () => {
+  const [, workflow = ""] = /```yaml\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, "docs/ci.md"), "utf8")) ?? [];
+  const steps = Workflow.parse(parse(workflow)).jobs.eval.steps;
+  const { with: written = {} } = steps.find(({ id }) => id === "eval") ?? {};
+  expect(Object.keys(written).filter((name) => ACTION.inputs[name] === undefined)).toEqual([]);
+  const run = (ref: string, baseline: string, event: object) => {
+    const inputs = Object.entries(written).map(([name, value]) => {
+      const text = String(value)
+        .replace(/\$\{\{ github\.ref_name \}\}/, ref)
+        .replace("MODEL_URL", model.url);
+      return [name, name === "baseline" ? baseline : text];
+    });
+    const { "api-key": _, "platform-url": _url, "platform-key": _key, ...others } = Object.fromEntries(inputs);
+    return evaluate({ inputs: others, event });
+  };
+  expect(await run("main", "", { ref: "refs/heads/main" })).toMatchObject({ code: 0 });
+  const { code, summary } = await run("7/merge", "branch=main", EVENT);
+  expect(code).toBe(0);
+  expect(summary).toMatch(/\n\| min-scored \| passed .*\n\| fail-under \| passed .*\n\| baseline \| passed /);
 });
 
 test("every input reaches a step, and every step gets declared inputs only", () => {
