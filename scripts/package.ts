@@ -10,7 +10,17 @@
  * node scripts/package.ts [--out DIR] [--only math-equivalence]
  */
 import { execFileSync } from "node:child_process";
-import { copyFileSync, cpSync, globSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -37,6 +47,9 @@ const NOT_COPIED = /([/\\]node_modules|[/\\]src[/\\](cli|local|sdk|web)|\.test\.
 
 /** Dependencies that only the page has. It is published already built. */
 const OF_THE_PAGE = /^(@tanstack\/|react|rehype-|remark-|uplot$)/;
+
+/** An import of the product by name: the text before it, its quote and the name. */
+const IMPORTED = new RegExp(`(\\bfrom |\\bimport\\()(["'])(${manifest.name}(?:/[^"']*)?)\\2`, "g");
 
 /** Files that the compiled code reads: data, and the files of a new environment. */
 const ASSETS = ["src/{cli,local}/**/*.{wasm,bin,json,jsonl,md,txt}", "src/cli/templates/**/{*,.*}"];
@@ -78,10 +91,36 @@ function compile(to: string): void {
 async function fillProduct(folder: string, compiled: string, packages: readonly OwnPackage[]): Promise<void> {
   cpSync(join(compiled, "src"), join(folder, "dist/src"), { recursive: true });
   copySources(folder);
-  for (const one of packages) writePackage(one, compiled, join(folder, "node_modules", one.manifest.name));
+  for (const one of packages) {
+    const to = join(folder, "node_modules", one.manifest.name);
+    writePackage(one, compiled, to);
+    linkToProduct(to, folder);
+  }
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(published(packages), null, 2)}\n`);
   await addBundle(folder);
   writeList(folder);
+}
+
+/**
+ * The bundled packages import the product by its relative path, because its name is what whoever installs it chooses:
+ * npm may put it at `node_modules/rollcall` or under its published name.
+ */
+function linkToProduct(own: string, folder: string): void {
+  const entries = compiledEntries();
+  for (const file of globSync("**/*.{js,d.ts}", { cwd: own }).map((path) => join(own, path))) {
+    const text = readFileSync(file, "utf8").replace(IMPORTED, (_, before: string, quote: string, name: string) => {
+      const entry = entries.get(`.${name.slice(manifest.name.length)}`);
+      if (entry === undefined) throw new Error(`${file}: ${name} is not exported`);
+      return `${before}${quote}${relative(dirname(file), join(folder, entry))}.js${quote}`;
+    });
+    writeFileSync(file, text);
+  }
+}
+
+/** The files of the exports after compilation, without extension. */
+function compiledEntries(): ReadonlyMap<string, string> {
+  const compiledOf = (source: string) => source.replace("./src/", "./dist/src/").replace(/\.ts$/, "");
+  return new Map(Object.entries(manifest.exports).map(([entry, source]) => [entry, compiledOf(source)]));
 }
 
 function copySources(folder: string): void {
@@ -103,16 +142,15 @@ function copySources(folder: string): void {
  * lists the dependencies of the bundled packages, because not every installer reads their own lists.
  */
 function published(packages: readonly OwnPackage[]): object {
-  const { name, version, description, license, type, sideEffects, engines, bin } = manifest;
-  const entries = Object.entries(manifest.exports).map(([entry, source]) => {
-    const compiled = source.replace("./src/", "./dist/src/").replace(/\.ts$/, "");
+  const { name, publishedAs, version, description, license, type, sideEffects, engines, bin } = manifest;
+  const entries = [...compiledEntries()].map(([entry, compiled]) => {
     return [entry, { types: `${compiled}.d.ts`, default: `${compiled}.js` }];
   });
   const theirs = Object.assign({}, ...packages.map(({ manifest: { dependencies } }) => dependencies));
   const { [name]: _own, ...all } = { ...theirs, ...manifest.dependencies };
   const dependencies = Object.fromEntries(Object.entries(all).filter(([dependency]) => !OF_THE_PAGE.test(dependency)));
   return {
-    ...{ name, version, description, license, type, sideEffects, engines, bin },
+    ...{ name: publishedAs, importedAs: name, version, description, license, type, sideEffects, engines, bin },
     exports: { ...Object.fromEntries(entries), "./package.json": "./package.json" },
     files: [...COPIED, "dist"],
     // wrangler.toml runs this script before each upload; in the published package the page is already built.

@@ -30,12 +30,13 @@ function main([name = "", ...more]: readonly string[]): void {
 
 /** Each pattern keeps the text before the name; the text after it is not part of the match. */
 function rulesFrom(name: string): RegExp[] {
-  const old = name.replaceAll(/[/.]/g, "\\$&");
+  const [old, published] = [name, manifest.publishedAs].map((one) => one.replaceAll(/[/.]/g, "\\$&"));
   const entries = Object.keys(manifest.exports).flatMap((entry) => (entry === "." ? [] : [entry.slice(1)]));
   return [
     `(?<before>\\b(?:from |import |import\\()["'])${old}(?=["'/])`,
     `(?<before>"(?:node_modules/)?)${old}(?=": (?:"file:|\\{\\s+"resolved"))`,
     `(?<before>^ {2,6}"name": ")${old}(?=",$)`,
+    `(?<before>^ {2}"publishedAs": ")${published}(?=",$)`,
     `(?<before>\`)${old}(?=(?:${entries.join("|")})[\`/])`,
   ].map((rule) => new RegExp(rule, "gm"));
 }

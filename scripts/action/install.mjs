@@ -33,7 +33,7 @@ function installed() {
     return ROOT;
   }
   if (!VERSION.test(version)) return fail(`version: must be a version or a tag of npm, not ${JSON.stringify(version)}`);
-  const { name } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  const { publishedAs: name } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   const folder = join(RUNNER_TEMP, "rollcall");
   mkdirSync(folder, { recursive: true });
   run("npm", ["install", "--prefix", folder, "--no-audit", "--no-fund", "--loglevel=error", `${name}@${version}`]);

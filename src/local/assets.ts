@@ -15,7 +15,7 @@ import { LIBRARY_FOLDER, LIBRARY_LISTING, LIBRARY_TARBALL, LibraryListing } from
 import { PACKAGE_FOLDER } from "../contract/package-files.ts";
 import { readIfThere } from "./directory-lock.ts";
 import { packFiles } from "./pack-files.ts";
-import { rollcallName, rollcallVersion } from "./package-root.ts";
+import { publishedName, rollcallVersion } from "./package-root.ts";
 import { bundlePage } from "./page-bundle.ts";
 
 const Installed = z.object({ bin: z.record(z.string(), z.string()) });
@@ -59,7 +59,7 @@ function readListing(folder: string): LibraryListing | null {
 /** Null if `npm run package` has not been run. */
 function readTarball(root: string): Buffer | null {
   // As npm pack names it.
-  const name = rollcallName(root).replace(/^@/, "").replace("/", "-");
+  const name = publishedName(root).replace(/^@/, "").replace("/", "-");
   const file = join(root, "dist", `${name}-${rollcallVersion(root)}.tgz`);
   return existsSync(file) ? readFileSync(file) : null;
 }
@@ -92,10 +92,12 @@ async function write(bytes: Uint8Array, folder: string): Promise<void> {
   }
 }
 
+/** The package is served under the name by which environments import it. */
 async function manifestIn(bytes: Uint8Array): Promise<LibraryListing["manifest"]> {
   const wanted = `${PACKAGE_FOLDER}package.json`;
   const [found] = await unpackTar(gunzipSync(bytes), { filter: ({ name }) => name === wanted });
-  return JSON.parse(Buffer.from(found?.data ?? []).toString());
+  const manifest = JSON.parse(Buffer.from(found?.data ?? []).toString());
+  return { ...manifest, name: manifest.importedAs ?? manifest.name };
 }
 
 function integrityOf(bytes: Uint8Array): string {

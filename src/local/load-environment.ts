@@ -14,7 +14,7 @@ import * as z from "zod";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { Requirements } from "./environment-requirements.ts";
 import { type EnvironmentModule, importEnvironment } from "./import-environment.ts";
-import { BARE_IMPORT, isOwnImport, PACKAGE_ROOT } from "./package-root.ts";
+import { BARE_IMPORT, ownImport, PACKAGE_ROOT } from "./package-root.ts";
 import { refuseImports } from "./refused-imports.ts";
 
 /** Next to this file; a `.js` file if this file was compiled. */
@@ -155,8 +155,8 @@ const ownCopies: Plugin = {
   name: "own copies of this package and zod",
   setup({ onResolve }) {
     onResolve({ filter: BARE_IMPORT }, ({ path }) => {
-      if (!isOwnImport(path) && !/^zod(\/|$)/.test(path)) return undefined;
-      return { path: import.meta.resolve(path), external: true };
+      const own = ownImport(path) ?? (/^zod(\/|$)/.test(path) ? path : null);
+      return own === null ? undefined : { path: import.meta.resolve(own), external: true };
     });
   },
 };

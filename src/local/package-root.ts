@@ -18,7 +18,13 @@ const SOURCES = [
 /** Code that only runs in Node or a browser, and files that only the compiler reads. */
 const NO_SOURCES = ["**/node_modules", "src/{cli,local,sdk,web}/**", "**/*.d.ts"];
 
-const Manifest = z.object({ name: z.string(), version: z.string() });
+/** package.json of a checkout, which has `publishedAs`, or of the package, which has `importedAs`. */
+const Manifest = z.object({
+  name: z.string(),
+  version: z.string(),
+  publishedAs: z.string().optional(),
+  importedAs: z.string().optional(),
+});
 const Installed = z.object({ packages: z.record(z.string(), z.object({ resolved: z.string().optional() })) });
 
 /** The folder of package.json and wrangler.toml. Compiled files are deeper below it than their sources. */
@@ -34,9 +40,16 @@ function readManifest(root: string): z.infer<typeof Manifest> {
   return Manifest.parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8")));
 }
 
-/** The package name, by which others import this package. It is only defined in package.json. */
+/** The name by which others import this package. It is only defined in package.json. */
 export function rollcallName(root: string = PACKAGE_ROOT): string {
-  return readManifest(root).name;
+  const { name, importedAs } = readManifest(root);
+  return importedAs ?? name;
+}
+
+/** The name of the package on npm. Others install it under the name by which they import it: npm's alias. */
+export function publishedName(root: string = PACKAGE_ROOT): string {
+  const { name, publishedAs } = readManifest(root);
+  return publishedAs ?? name;
 }
 
 export function rollcallVersion(root: string = PACKAGE_ROOT): string {
@@ -55,21 +68,31 @@ export function environmentExports(root: string = PACKAGE_ROOT): ReadonlyMap<str
 /** For esbuild: imports by package name. Its filter cannot match names that are only known at run time. */
 export const BARE_IMPORT = /^[^./]/;
 
-/** Whether an import is from this package, through a public entry or not. */
-export function isOwnImport(path: string): boolean {
+/**
+ * An import from this package as the package itself writes it, through a public entry or not; null for another import.
+ * A package imports itself by the name in its package.json.
+ */
+export function ownImport(path: string): string | null {
   const name = rollcallName();
-  return path === name || path.startsWith(`${name}/`);
+  if (path !== name && !path.startsWith(`${name}/`)) return null;
+  return readManifest(PACKAGE_ROOT).name + path.slice(name.length);
 }
 
+const REGISTRY = "https://registry.npmjs.org/";
+
 /**
- * This Rollcall as a dependency of another package, never by name: the name belongs to someone else on npm. `file:` and
- * a path for a checkout, a tarball, or a copy of unknown origin; otherwise the address it was installed from.
+ * This Rollcall as a dependency of another package, never by the name of imports, which is not ours on npm. `file:` and
+ * a path for a checkout, a tarball, or a copy of unknown origin; an alias if it came from npm's registry; otherwise the
+ * address it was installed from.
  */
 export function rollcallSpecifier(root: string = PACKAGE_ROOT): string {
-  const place = join("node_modules", rollcallName(root));
+  const places = [rollcallName(root), publishedName(root)].map((name) => join("node_modules", name));
+  const place = places.find((one) => root.endsWith(sep + one));
+  if (place === undefined) return `file:${root}`;
   const modules = join(root.slice(0, -place.length), "node_modules");
-  const resolved = root.endsWith(sep + place) ? resolvedFrom(modules, place) : undefined;
+  const resolved = resolvedFrom(modules, place);
   if (resolved === undefined) return `file:${root}`;
+  if (resolved.startsWith(REGISTRY)) return `npm:${publishedName(root)}@^${rollcallVersion(root)}`;
   // npm records a tarball's path relative to the folder that it installed into.
   return resolved.startsWith("file:") ? `file:${resolve(dirname(modules), resolved.slice("file:".length))}` : resolved;
 }

@@ -54,12 +54,14 @@ beforeAll(async () => {
 /** The page, with a small package in place of Rollcall's own, as `npm run package` leaves it in a checkout. */
 async function assetsWithLibrary(): Promise<string> {
   const [checkout, page] = [join(folder, "checkout"), await pageAlone("assets")];
-  const manifest = { name: "rollcall", version: "0.2.7", type: "module", exports: "./main.js", license: "MIT" };
+  const names = { name: "@rollcall/rollcall", importedAs: "rollcall" };
+  const manifest = { ...names, version: "0.2.7", type: "module", exports: "./main.js", license: "MIT" };
   const files = { "package.json": JSON.stringify(manifest), "main.js": "export const library = true;\n" };
   const tarball = await packFiles(new Map(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)])));
   mkdirSync(join(checkout, "dist"), { recursive: true });
-  writeFileSync(join(checkout, "package.json"), JSON.stringify(manifest));
-  writeFileSync(join(checkout, "dist", "rollcall-0.2.7.tgz"), tarball);
+  const root = { name: "rollcall", publishedAs: "@rollcall/rollcall", version: "0.2.7" };
+  writeFileSync(join(checkout, "package.json"), JSON.stringify(root));
+  writeFileSync(join(checkout, "dist", "rollcall-rollcall-0.2.7.tgz"), tarball);
   await addLibrary(checkout, page);
   return page;
 }
@@ -271,7 +273,7 @@ test("a package that depends on rollcall is installed with it from the platform 
   await done("platform-only", "install", "@alice/needy");
   const cwd = join(folder, "platform-only");
   const { packages } = JSON.parse(readFileSync(join(cwd, "package-lock.json"), "utf8"));
-  const tarball = readFileSync(join(folder, "checkout", "dist", "rollcall-0.2.7.tgz"));
+  const tarball = readFileSync(join(folder, "checkout", "dist", "rollcall-rollcall-0.2.7.tgz"));
   expect(packages["node_modules/rollcall"]).toMatchObject({
     version: "0.2.7",
     resolved: `${platform.url}/npm/rollcall/-/rollcall-0.2.7.tgz`,
@@ -284,9 +286,9 @@ test("a package that depends on rollcall is installed with it from the platform 
   expect(await done("platform-only", "dist-tag", "ls", "rollcall")).toBe("latest: 0.2.7");
 });
 
-test("with the platform as registry of one scope, rollcall comes by its address and satisfies what needs it", async () => {
+test("with the platform as registry of one scope, rollcall comes by its address under that name, and satisfies what needs it", async () => {
   const address = await done("stranger", "view", "rollcall", "dist.tarball", `--registry=${platform.url}/npm/`);
-  await done("stranger", "install", address, "@alice/needy");
+  await done("stranger", "install", `rollcall@${address}`, "@alice/needy");
   const tree = JSON.parse(await done("stranger", "ls", "--all", "--json"));
   expect(tree.problems).toBeUndefined();
   expect(tree.dependencies).toMatchObject({

@@ -245,7 +245,7 @@ test("waiting for a module that computes without end can be aborted", async () =
   await expect(tried).rejects.toThrow("aborted");
 });
 
-test("a new environment depends on the checkout, tarball or address that created it, never on a name", () => {
+test("a new environment depends on the checkout, tarball or address that created it, never on the name of imports", () => {
   expect(rollcallSpecifier(ROOT)).toBe(`file:${ROOT}`);
   write("node_modules/rollcall/package.json", '{ "name": "rollcall", "version": "0.4.2" }');
   const installed = join(base, "node_modules/rollcall");
@@ -258,6 +258,21 @@ test("a new environment depends on the checkout, tarball or address that created
   expect(rollcallSpecifier(installed)).toBe(`file:${resolve(base, "../rollcall-0.4.2.tgz")}`);
   noted("https://example.com/rollcall-0.4.2.tgz");
   expect(rollcallSpecifier(installed)).toBe("https://example.com/rollcall-0.4.2.tgz");
+});
+
+test("a package of npm's registry is depended on by its published name, whatever folder it is in", () => {
+  const manifest = { name: "@rollcall/rollcall", importedAs: "rollcall", version: "0.4.2" };
+  for (const place of ["node_modules/@rollcall/rollcall", "node_modules/rollcall"]) {
+    write(`${place}/package.json`, JSON.stringify(manifest));
+    const noted = (resolved: string) => {
+      write("node_modules/.package-lock.json", JSON.stringify({ packages: { [place]: { resolved } } }));
+      return rollcallSpecifier(join(base, place));
+    };
+    const registry = "https://registry.npmjs.org/@rollcall/rollcall/-/rollcall-0.4.2.tgz";
+    expect(noted(registry)).toBe("npm:@rollcall/rollcall@^0.4.2");
+    expect(noted("https://example.com/rollcall.tgz")).toBe("https://example.com/rollcall.tgz");
+    expect([...environmentExports(join(base, place)).keys()]).toEqual(["rollcall", "rollcall/testing"]);
+  }
 });
 
 test("under another package name, it is found and can be imported by that name", () => {

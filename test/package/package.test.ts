@@ -7,10 +7,10 @@
  * keeps what is needed, adds what is missing and removes the rest. Unpacking workerd and Node three times would take a
  * minute and test nothing new.
  */
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { configFor } from "../local/deployable.ts";
@@ -33,7 +33,7 @@ beforeAll(async () => {
   tarball = (await succeedIn(ROOT, [process.execPath, script, "--out", base])).trim();
   mkdirSync(author);
   await unpackedPackages(ROOT, author);
-  await succeedIn(author, [...INSTALL, tarball]);
+  await succeedIn(author, [...INSTALL, `${manifest.name}@${tarball}`]);
   await succeedIn(author, ["npx", "rollcall", "env", "init", "my-env"]);
   // A separate file in its own folder, which must be included.
   mkdirSync(join(environment, "letters"));
@@ -51,6 +51,29 @@ test("a new environment passes its own tests, its types and its validation", asy
   const command = ["npm", "run", "--silent", "validate", "--", "--json"] as const;
   const report = JSON.parse(await succeedIn(environment, command));
   expect(report).toMatchObject({ environment: "my-env", version: "0.1.0", ok: true });
+});
+
+test("under its published name it is installed, makes an environment and runs from nowhere", async () => {
+  const plain = join(base, "plain");
+  mkdirSync(plain);
+  await unpackedPackages(ROOT, plain);
+  await succeedIn(plain, [...INSTALL, tarball]);
+  const version = `${manifest.version}\n`;
+  expect(await succeedIn(plain, ["npx", "--no-install", "rollcall", "--version"])).toBe(version);
+  const trainer = join("node_modules", manifest.publishedAs, "node_modules/@rollcall/trainer/main.js");
+  expect(await succeedIn(plain, [process.execPath, trainer, "--help"])).toContain("--checkpoint");
+  await succeedIn(plain, ["npx", "--no-install", "rollcall", "env", "init", "theirs"]);
+  const made = JSON.parse(readFileSync(join(plain, "theirs/package.json"), "utf8"));
+  expect(made.devDependencies[manifest.name]).toBe(`file:${tarball}`);
+  const play = ["npx", "--no-install", "rollcall", "eval", "./theirs", "--force", "-n", "2", "--ephemeral", "--json"];
+  const summary = JSON.parse(await succeedIn(plain, ["env", ...play]));
+  expect(summary).toMatchObject({ status: "completed", counts: { scored: 2 } });
+
+  const empty = join(base, "empty");
+  mkdirSync(empty);
+  const run = ["npm", "exec", "--yes", "--prefer-offline", `--package=${tarball}`, "--", "rollcall"] as const;
+  expect(await succeedIn(empty, [...run, "--version"])).toBe(version);
+  expect(readdirSync(empty)).toEqual([]);
 });
 
 test("the installed package reports what a deployment of it lacks", async () => {
@@ -84,7 +107,7 @@ test("packed, and installed next to rollcall elsewhere, it plays by name and by 
   const packed = (await succeedIn(environment, pack)).trim();
   mkdirSync(reader);
   await unpackedPackages(ROOT, reader);
-  await succeedIn(reader, [...INSTALL, tarball, join(base, packed)]);
+  await succeedIn(reader, [...INSTALL, `${manifest.name}@${tarball}`, join(base, packed)]);
   for (const named of ["my-env", "../author/my-env"]) {
     const command = ["npx", "rollcall", "eval", named, "--force", "-n", "3", "--json"] as const;
     const summary = JSON.parse(await succeedIn(reader, command));
@@ -108,8 +131,8 @@ test("the platform of the installed package serves it to npm, with the same file
     const guest = join(base, "guest");
     mkdirSync(guest);
     await unpackedPackages(ROOT, guest);
-    const address = `${platform.url}/npm/${manifest.name}/-/${basename(tarball)}`;
-    await succeedIn(guest, [...INSTALL, address]);
+    const address = `${platform.url}/npm/${manifest.name}/-/${manifest.name}-${manifest.version}.tgz`;
+    await succeedIn(guest, [...INSTALL, `${manifest.name}@${address}`]);
     const load = ["--input-type=module", "-e", 'console.log(typeof (await import("rollcall")).Rubric)'] as const;
     expect(await succeedIn(guest, [process.execPath, ...load])).toBe("function\n");
     // A new environment depends on the package at the address from which it came.
