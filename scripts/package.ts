@@ -1,6 +1,6 @@
 /**
  * Makes what is published, and prints the path of the tarball. For Rollcall it makes dist/package and, from it,
- * dist/rollcall-<version>.tgz; for an independent package of packages/, a folder in dist and a tarball.
+ * dist/rollcall-rollcall-<version>.tgz; for an independent package of packages/, a folder in dist and a tarball.
  *
  * Node strips no types inside node_modules, so everything that runs in Node is compiled, from src/ to dist/src:
  * relative paths between modules stay the same. The packages of packages/ are included compiled, bundled under

@@ -1,6 +1,6 @@
 /**
  * On the npm registry the name `rollcall` belongs to nobody or to a stranger: no command that people copy may install
- * it from there.
+ * it from there. Under its published name, or by the path or address of a tarball, it may.
  */
 import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -26,7 +26,9 @@ test.each([
   ["npm i -D rollcall@0.2.0", true],
   ["pnpm dlx rollcall eval gsm8k", true],
   ["npx -y rollcall eval gsm8k", true],
-  ["npm install --save-dev ./vendor/rollcall-0.2.0.tgz", false],
+  ["npm install --save-dev rollcall@./vendor/rollcall-rollcall-0.2.0.tgz", false],
+  ["npm install rollcall@npm:@rollcall/rollcall @alice/guess-word", false],
+  ["npx --yes @rollcall/rollcall eval gsm8k", false],
   ["npm install && rollcall eval .", false],
 ])("%j uses the name from the registry: %s", (text, taken) => {
   expect(FROM_REGISTRY.test(text)).toBe(taken);
