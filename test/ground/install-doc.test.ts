@@ -14,7 +14,7 @@ const TEXTS = new Map(globSync(READ, { cwd: ROOT }).map((file) => [file, readFil
 
 /** An installation by the bare name, or with a version; not by a path or a URL of a tarball. */
 const FROM_REGISTRY =
-  /\b(npm (i|install|add|exec|x|init|create)|(yarn|pnpm|bun) (add|i|install|dlx|create|x)|bunx|npx (-y|--yes))\b( -\S+)* ["']?rollcall(@[^/\s"']+)?["']?(?=[\s`"']|$)/m;
+  /\b(npm (i|install|add|exec|x|init|create)|(yarn|pnpm|bun) (add|i|install|dlx|create|x)|bunx|npx (-y|--yes))\b(?!( -\S+)* --package=(?!rollcall\b))( -\S+)* ["']?rollcall(@[^/\s"']+)?["']?(?=[\s`"']|$)/m;
 /** Files whose commands run in a checkout; anywhere else npx would use the registry. */
 const OF_THE_CHECKOUT = [
   ...["AGENTS.md", "CHANGELOG.md", "README.md", "docs/commands.md", "docs/deploy.md", "docs/operations.md"],
@@ -28,6 +28,8 @@ test.each([
   ["npx -y rollcall eval gsm8k", true],
   ["npm install --save-dev rollcall@./vendor/rollcall-rollcall-0.2.0.tgz", false],
   ["npm install rollcall@npm:@rollcall/rollcall @alice/guess-word", false],
+  ["npm exec --package=rollcall -- rollcall --help", true],
+  ["npm exec --package=/path/to/rollcall-rollcall-0.2.0.tgz -- rollcall --help", false],
   ["npx --yes @rollcall/rollcall eval gsm8k", false],
   ["npm install && rollcall eval .", false],
 ])("%j uses the name from the registry: %s", (text, taken) => {
