@@ -98,19 +98,22 @@ function showProgress(total) {
   };
 }
 
+/** A link counts as one package: that of this repository leads back here. */
 function countPackages(folder) {
   let count = 0;
-  for (const name of namesIn(folder)) {
+  for (const entry of entriesIn(folder)) {
+    const { name } = entry;
     if (name.startsWith(".")) continue;
-    if (name.startsWith("@")) count += countPackages(join(folder, name));
+    if (entry.isSymbolicLink()) count += 1;
+    else if (name.startsWith("@")) count += countPackages(join(folder, name));
     else count += 1 + countPackages(join(folder, name, "node_modules"));
   }
   return count;
 }
 
-function namesIn(folder) {
+function entriesIn(folder) {
   try {
-    return readdirSync(folder);
+    return readdirSync(folder, { withFileTypes: true });
   } catch (error) {
     if (error.code === "ENOENT" || error.code === "ENOTDIR") return [];
     throw error;
@@ -138,7 +141,7 @@ async function installNode() {
   await npmInstall(nodeFolder, []);
   const packages = join(nodeFolder, "node_modules");
   // The headers, 65 MB, are for compiling native modules, and there are none.
-  const names = namesIn(packages).filter((name) => !name.startsWith("."));
+  const names = entriesIn(packages).flatMap(({ name }) => (name.startsWith(".") ? [] : name));
   for (const name of names) rmSync(join(packages, name, "include"), { recursive: true, force: true });
   mkdirSync(dirname(link), { recursive: true });
   symlinkSync(relative(dirname(link), join(packages, ".bin", "node")), link);
