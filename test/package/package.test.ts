@@ -7,12 +7,16 @@
  * keeps what is needed, adds what is missing and removes the rest. Unpacking workerd and Node three times would take a
  * minute and test nothing new.
  */
+import { createHash } from "node:crypto";
 import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
+import { runAction } from "../cli/run-action.ts";
 import { configFor } from "../local/deployable.ts";
 import { succeedIn, unpackedPackages } from "../local/in-a-folder.ts";
 import { endGroup, serve } from "../local/served-platform.ts";
@@ -75,6 +79,51 @@ test("under its published name it is installed, makes an environment and runs fr
   expect(await succeedIn(empty, [...run, "--version"])).toBe(version);
   expect(readdirSync(empty)).toEqual([]);
 });
+
+test("the action of GitHub installs a version of it from the registry, and runs that", async () => {
+  const registry = await startRegistry();
+  const folder = join(base, "job");
+  mkdirSync(folder);
+  writeFileSync(join(base, "npmrc"), `@rollcall:registry=${registry.url}\nprefer-offline=true\n`);
+  try {
+    const { code, log, summary } = await runAction({
+      inputs: {
+        environment: "calculator",
+        "num-examples": "2",
+        version: "^0.2.0",
+        args: "--ephemeral",
+        comment: "false",
+      },
+      ...{ token: "", api: registry.url, event: {}, folder },
+      env: { npm_config_userconfig: join(base, "npmrc") },
+    });
+    expect(code, log).toBe(0);
+    expect(summary).toContain("| rollouts | scored 2 |");
+    // The tarball itself may come from the cache of npm, by its hash.
+    expect(registry.served).toContain("/@rollcall%2frollcall");
+  } finally {
+    await registry.stop();
+  }
+});
+
+/** A registry of npm that has the tarball alone. */
+async function startRegistry() {
+  const served: string[] = [];
+  const bytes = readFileSync(tarball);
+  const packed = JSON.parse(readFileSync(join(base, "package/package.json"), "utf8"));
+  const { name, version } = packed;
+  const integrity = `sha512-${createHash("sha512").update(bytes).digest("base64")}`;
+  const server = createServer(({ url = "", headers }, response) => {
+    served.push(url);
+    const dist = { integrity, tarball: `http://${headers.host}/tarball.tgz` };
+    const packument = { name, "dist-tags": { latest: version }, versions: { [version]: { ...packed, dist } } };
+    response.end(url === "/tarball.tgz" ? bytes : JSON.stringify(packument));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const stop = () => new Promise<void>((resolve) => server.close(() => resolve()));
+  return { url: `http://127.0.0.1:${port}/`, served, stop };
+}
 
 test("the installed package reports what a deployment of it lacks", async () => {
   writeFileSync(join(author, "wrangler.deploy.toml"), configFor(join(author, "node_modules", manifest.name)));
