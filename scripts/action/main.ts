@@ -26,6 +26,9 @@ import {
   variable,
 } from "./inputs.ts";
 
+/** Characters of an error in the summary and the comment; the log has all. */
+const ERROR = 1000;
+
 interface Ended {
   readonly code: number;
   /** What the command printed with --json. */
@@ -96,7 +99,7 @@ function logOf(printed: unknown): string {
 
 function failureText({ environment }: Inputs, { code, printed }: Ended): string {
   const message = textAt(printed, "error", "message") ?? `rollcall eval exits ${code}; see the log`;
-  return `### ${inlineCode(environment)}: the eval did not end\n\n${inlineCode(message)}\n`;
+  return `### ${inlineCode(environment)}: the eval did not end\n\n${inlineCode(message, ERROR)}\n`;
 }
 
 function footer(link: string, event: unknown, env: Variables): string {

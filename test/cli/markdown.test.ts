@@ -76,7 +76,8 @@ test("whatever the run holds, the text fits into a comment of GitHub", () => {
   const long = "\u{1d800}".repeat(1_000_000);
   const score = { mean: 0.5, se: 0.1, n: 3 };
   const metrics = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`${long.slice(0, 238)}${at}`, score]));
-  const run = { ...COMPLETED, model: long, report: { ...COMPLETED.report, metrics } };
+  const error = { code: "internal", message: long };
+  const run = { ...COMPLETED, model: long, error, report: { ...COMPLETED.report, metrics } };
   const gates: GateResult[] = (["min_scored", "fail_under", "baseline"] as const).map((gate) => {
     return { gate, verdict: "failed", message: long };
   });

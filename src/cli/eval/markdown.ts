@@ -26,6 +26,8 @@ import type { TaskCase } from "./task-cases.ts";
 /** Rows of a table of tasks. */
 const TASKS = 10;
 const METRICS = 15;
+/** Characters of the error of a run. */
+const ERROR = 300;
 
 interface Ended {
   readonly run: RunView;
@@ -74,7 +76,7 @@ function resultRows(run: RunView): string[][] {
     ["tasks", `${countText(run.num_examples)}, ${countText(run.rollouts_per_example)} per task`],
     ["rollouts", namedCounts(endedCounts(counts))],
     ["not scored", causes === "–" ? "" : inlineCode(causes)],
-    ["error", run.error === null ? "" : inlineCode(run.error.message)],
+    ["error", run.error === null ? "" : inlineCode(run.error.message, ERROR)],
     ["tokens", countText(report.usage.total_tokens)],
     ["cost", [costText(run), capText(run)].filter((part) => part !== "").join("; ")],
     ["run", run.id],

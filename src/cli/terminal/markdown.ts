@@ -1,7 +1,7 @@
 /** Writes Markdown for pages of GitHub and other hosts. Text of models is shown as it is, and never takes effect. */
 import { safeLine } from "./text.ts";
 
-/** Characters of a text that are shown. Each may take nine in the file. */
+/** Characters of a text that are shown, unless the caller says otherwise. Each may take nine in the file. */
 const LONGEST = 120;
 
 /** Characters that mean nothing in Markdown, HTML or a table. */
@@ -11,10 +11,10 @@ const PLAIN = /[^\p{L}\p{N} ,;!?'"()%+=±−-]/gu;
  * Text of a model, a dataset or an endpoint as code on one line. Every character that could end the code, a cell or a
  * line, or begin a link, is written as its number; hosts notify nobody who is named inside code. Empty text is a dash.
  */
-export function inlineCode(text: string): string {
+export function inlineCode(text: string, longest: number = LONGEST): string {
   // Cut first as well, because a reply may have megabytes.
-  const characters = Array.from(safeLine(text.slice(0, 2 * LONGEST)));
-  const line = characters.length > LONGEST ? `${characters.slice(0, LONGEST - 1).join("")}…` : characters.join("");
+  const characters = Array.from(safeLine(text.slice(0, 2 * longest)));
+  const line = characters.length > longest ? `${characters.slice(0, longest - 1).join("")}…` : characters.join("");
   return line === "" ? "–" : `<code>${line.replace(PLAIN, (character) => `&#${character.codePointAt(0)};`)}</code>`;
 }
 
