@@ -8,7 +8,7 @@ import { parse } from "yaml";
 import * as z from "zod";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { type FakeGithub, startGithub, TOKENS } from "../fakes/github.ts";
-import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
+import { type Answer, type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { testPort } from "../local/test-port.ts";
 import { ACTION, runAction } from "./run-action.ts";
 
@@ -21,16 +21,19 @@ let platform: Platform;
 let model: ScriptedModel;
 let github: FakeGithub;
 let answer = "";
+/** If set, it is called in place of an answer. */
+let silence: (() => void) | null = null;
 const base = mkdtempSync(join(tmpdir(), "rollcall-action-"));
 
 beforeAll(async () => {
   const rows = [1, 2, 3, 4].map((at) => `{"question":"Question ${at}","answer":"#### 42"}\n`);
   writeFileSync(join(base, "rows.jsonl"), rows.join(""));
-  model = await startScriptedModel({ reply: () => answer });
+  model = await startScriptedModel({ reply });
   const log = (line: string) => process.stderr.write(`${line}\n`);
   platform = await bootPlatform({ directory: null, port: testPort(0), log });
 });
 beforeEach(async () => {
+  silence = null;
   answer = "It is \\boxed{42}.";
   github = await startGithub("acme/agent", PULL);
   return () => github.stop();
@@ -44,19 +47,26 @@ afterAll(async () => {
 const Step = z.object({ id: z.string().optional(), with: z.record(z.string(), z.unknown()).optional() });
 const Workflow = z.object({ jobs: z.object({ eval: z.object({ steps: z.array(Step) }) }) });
 
+function reply(): Answer | string {
+  if (silence === null) return answer;
+  silence();
+  return { fault: { kind: "hang" } };
+}
+
 interface Call {
+  readonly cancelled?: Promise<void>;
   readonly inputs?: Readonly<Record<string, string>>;
   readonly token?: string;
   readonly event?: object;
 }
 
 /** An eval of four tasks on the platform of the test. */
-function evaluate({ inputs = {}, token = TOKENS.job, event = EVENT }: Call = {}) {
+function evaluate({ inputs = {}, token = TOKENS.job, event = EVENT, ...more }: Call = {}) {
   const usual = {
     ...{ environment: "gsm8k", model: "m", "base-url": model.url, "api-key": SECRET, dataset: "rows.jsonl" },
     ...{ "platform-url": `${platform.url}/`, "platform-key": platform.key },
   };
-  return runAction({ inputs: { ...usual, ...inputs }, token, api: github.url, event, folder: base });
+  return runAction({ inputs: { ...usual, ...inputs }, token, api: github.url, event, folder: base, ...more });
 }
 
 test("a passing eval: its outputs, the summary of the job, a JUnit report and a comment with a link", async () => {
@@ -150,6 +160,16 @@ test("an eval that cannot begin replaces the result in the comment by its reason
   );
   expect(github.comments).toHaveLength(1);
   expect(github.comments[0]?.body).toContain(summary);
+});
+
+test("a cancelled job interrupts the eval, and the comment says so", async () => {
+  await evaluate();
+  const called = Promise.withResolvers<void>();
+  silence = called.resolve;
+  const { code, outputs } = await evaluate({ cancelled: called.promise });
+  expect([code, outputs["exit-code"], outputs["passed"]]).toEqual([1, "130", "false"]);
+  expect(github.comments).toHaveLength(1);
+  expect(github.comments[0]?.body).toContain("<code>interrupted; run run&#95;");
 });
 
 test("a run finds its baseline by the metadata of an earlier one", async () => {

@@ -47,6 +47,8 @@ interface Job {
   readonly event: object;
   /** The folder of the job; a new folder below it is RUNNER_TEMP. */
   readonly folder: string;
+  /** When it is fulfilled, the job is cancelled: the step that runs gets a SIGINT. */
+  readonly cancelled?: Promise<void>;
   /** More variables of the job. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -58,7 +60,7 @@ interface JobEnd {
   readonly summary: string;
 }
 
-export async function runAction({ inputs, token, api, event, folder, env = {} }: Job): Promise<JobEnd> {
+export async function runAction({ inputs, token, api, event, folder, cancelled, env = {} }: Job): Promise<JobEnd> {
   const temporary = mkdtempSync(join(folder, "runner-"));
   const file = (name: string) => join(temporary, name);
   writeFileSync(file("event.json"), JSON.stringify(event));
@@ -84,7 +86,8 @@ export async function runAction({ inputs, token, api, event, folder, env = {} }:
     const cwd = resolve(folder, evaluated(step["working-directory"]));
     mkdirSync(cwd, { recursive: true });
     const bash = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", script] as const;
-    const ended = await runIn(cwd, bash, { ...variables, ...Object.fromEntries(own), GITHUB_OUTPUT: output });
+    const all = { ...variables, ...Object.fromEntries(own), GITHUB_OUTPUT: output };
+    const ended = await runIn(cwd, bash, all, (child) => cancelled?.then(() => child.kill("SIGINT")));
     log += ended.stdout + ended.stderr;
     code = ended.code;
     for (const [name, value] of outputsOf(readFileSync(output, "utf8"))) {

@@ -1,5 +1,5 @@
 /** Runs a program in a folder like a person at a terminal: without the environment that the test runner and npm set. */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -24,6 +24,7 @@ export function runIn(
   folder: string,
   command: readonly [string, ...string[]],
   env: Readonly<Record<string, string>> = {},
+  onStart: (child: ChildProcess) => void = () => undefined,
 ): Promise<Outcome> {
   const [program, ...args] = command;
   return new Promise((resolve, reject) => {
@@ -32,6 +33,7 @@ export function runIn(
       env: { ...plainEnvironment(), ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
+    onStart(child);
     let [stdout, stderr] = ["", ""];
     child.stdout.on("data", (part) => {
       stdout += part;
