@@ -100,6 +100,26 @@ export const WholeTurn = named("WholeTurn", {
 });
 export type WholeTurn = z.infer<typeof WholeTurn>;
 
+/** What one judgement of a rollout was about. */
+export const JudgeQuestion = named("JudgeQuestion", {
+  judge: z.string().describe("its name in `judges`").meta({ example: "default" }),
+  model: z.string().meta({ example: "gpt-5-mini" }),
+  key: z.string().describe("sha256 of the question, as in the rollout's judgements"),
+  pass: Count.describe("number of the judgement on the same question, from 0"),
+  left_out: Count.describe("characters cut out of the middle of the evidence before it was sent"),
+  messages: z
+    .array(MessageBeginning)
+    .nullable()
+    .describe(
+      "as they were sent: the first 100; null if the question cannot be built again: the code of the environment has changed, a scoring function calls a server before it asks, or the trajectories are too large",
+    ),
+  messages_left_out: Count.describe("number of messages left out here"),
+});
+export type JudgeQuestion = z.infer<typeof JudgeQuestion>;
+
+export const JudgeQuestionList = listOf(JudgeQuestion, "JudgeQuestionList", "a key");
+export type JudgeQuestionList = z.infer<typeof JudgeQuestionList>;
+
 /** One turn without its texts. */
 export const OutlineTurn = named("OutlineTurn", {
   index: Count,

@@ -3,7 +3,7 @@ import type { CreatedRollout, FinishedRollout, RolloutFinishInput, RolloutReques
 import type { RolloutSummary, RolloutSummaryList } from "../contract/rollout-list.ts";
 import type { RolloutView, RunView } from "../contract/run.ts";
 import type { ForkRequestInput } from "../contract/run-control.ts";
-import type { Outline, RolloutHead } from "../contract/turns.ts";
+import type { JudgeQuestionList, Outline, RolloutHead } from "../contract/turns.ts";
 import type { CallOptions, OutlineQuery, PostOptions, RolloutListQuery } from "./options.ts";
 import { filtered, headersOf, type PagePromise, pathTo, search } from "./requests.ts";
 import { Resource } from "./resource.ts";
@@ -56,6 +56,11 @@ export class Rollouts extends Resource {
   /** The rollout without its prompt, completion, turns and state, but with the number of its turns. */
   head(rolloutId: string, options: CallOptions = {}): Promise<RolloutHead> {
     return this.requests.json(pathTo`/rollouts/${rolloutId}/head`, options);
+  }
+
+  /** What its judges were asked: one question for each judgement, built again from its turns. */
+  questions(rolloutId: string, options: CallOptions = {}): Promise<JudgeQuestionList> {
+    return this.requests.json(pathTo`/rollouts/${rolloutId}/questions`, options);
   }
 
   /** One page of its turns without their texts. `last_id` is `after` of the next page. */

@@ -42,6 +42,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   listTurns: (client) => client.rollouts.turns.list("x/y", { before: 4 }),
   getTurn: (client) => client.rollouts.turns.get("x/y", 0),
   getTurnTokens: (client) => client.rollouts.turns.tokens("x/y", 0, { after: 2 }),
+  listJudgeQuestions: (client) => client.rollouts.questions("x/y"),
   getOutline: (client) => client.rollouts.outline("x/y"),
   cancelRollout: (client) => client.rollouts.cancel("x/y"),
   forkRollout: (client) => client.rollouts.fork("x/y", { turn: 0 }),

@@ -4,6 +4,7 @@
  * Invariants. `all` covers everything that arrived since the previous step, `effective` exactly what shipped. Unscored
  * rollouts are in no mean. A metric without measurements is absent, never 0. Quantiles interpolate linearly.
  */
+import { Spread } from "../statistics/spread.ts";
 import type { Lengths } from "./advantage.ts";
 import { type OffPolicyLag, offPolicyLag } from "./numbering.ts";
 
@@ -73,6 +74,7 @@ function perEnvironment(arrived: readonly GroupFacts[], shipped: readonly GroupF
 function cohort(prefix: string, arrived: readonly GroupFacts[], shipped: readonly GroupFacts[]): Named[] {
   return [
     ...measures(`${prefix}/all`, arrived),
+    ...interval(`${prefix}/all/reward`, arrived),
     ...troubles(`${prefix}/all`, arrived),
     ...measures(`${prefix}/effective`, shipped),
   ];
@@ -92,6 +94,23 @@ function measures(prefix: string, groups: readonly GroupFacts[]): Named[] {
     ...numbers("num_branches", ({ samples }) => samples),
     [`${prefix}/is_truncated`, share(rollouts, ({ is_truncated }) => is_truncated)],
     [`${prefix}/is_trainable`, share(rollouts, ({ samples }) => samples > 0)],
+  ];
+}
+
+/**
+ * The 95 % interval of the mean reward, by Student's t over the means of the groups, because rollouts of one task are
+ * not independent. Not clipped to the range of rewards; absent for fewer than two groups with a reward.
+ */
+function interval(prefix: string, groups: readonly GroupFacts[]): Named[] {
+  const means = new Spread();
+  for (const { rollouts } of groups) {
+    const rewards = rewardsOf(rollouts);
+    if (rewards.length > 0) means.add(rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length);
+  }
+  const [low, high] = means.ci95 ?? [null, null];
+  return [
+    [`${prefix}/ci95_low`, low],
+    [`${prefix}/ci95_high`, high],
   ];
 }
 

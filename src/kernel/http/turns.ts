@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { LIMITS } from "../../contract/limits.ts";
 import { wholeNumber } from "../../contract/primitives.ts";
-import { Outline, RolloutHead, TurnPage, TurnTokenPage, WholeTurn } from "../../contract/turns.ts";
+import { JudgeQuestionList, Outline, RolloutHead, TurnPage, TurnTokenPage, WholeTurn } from "../../contract/turns.ts";
 import { answer, readQuery } from "./answer.ts";
 import { type Operation, pathParam } from "./operation.ts";
 
@@ -29,6 +29,9 @@ const TokensQuery = z.strictObject({
   prompt_after: wholeNumber(0, LIMITS.tokensPerCall).default(0).describe("ids of the prompt's suffix to skip"),
   limit: wholeNumber(1, LIMITS.tokensPerPage).default(2000).describe("of each"),
 });
+
+/** It runs the code of the environment. */
+const QUESTIONS_COST_MS = 50;
 
 const CUT =
   "Texts are cut to the first 10,000 UTF-16 units, with the full `length`, and lists in a turn to the first 100; `GET …/turns/{turn}` returns one turn in full.";
@@ -93,5 +96,16 @@ export const turnOperations: readonly Operation[] = [
       const { after = null, limit } = readQuery(context, OutlineQuery);
       return answer(context, context.var.services.readOutline, { after, limit });
     },
+  },
+  {
+    id: "listJudgeQuestions",
+    route: "GET /v1/rollouts/{id}/questions",
+    permission: "rollouts:read",
+    summary: "Read the questions that a rollout's judges were asked",
+    description:
+      "One for each of its judgements, all on one page. Questions are not stored: the rubric is run again over the stored turns, without calling a judge or another server, and a question is returned if its hash is that of the judgement. Texts are cut to the first 10,000 UTF-16 units, with the full `length`.",
+    costMs: QUESTIONS_COST_MS,
+    reply: { description: "The questions, in the order of the judgements", schema: JudgeQuestionList },
+    handle: (context) => answer(context, context.var.services.readJudgeQuestions),
   },
 ];

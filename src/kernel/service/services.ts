@@ -22,6 +22,7 @@ import { listGroups, listRollouts, readGroup } from "./list-rollouts.ts";
 import { previewRun } from "./preview-run.ts";
 import { readCredits, readManifest, readSamples, streamSamples } from "./read-batch.ts";
 import { readHistogram } from "./read-histogram.ts";
+import { readJudgeQuestions } from "./read-questions.ts";
 import { readResults, readRollout } from "./read-rollouts.ts";
 import { readEvents, readMetrics, readRun } from "./read-run.ts";
 import { readTurnTokens } from "./read-tokens.ts";
@@ -57,6 +58,7 @@ export const services = {
   readTurn,
   readTurnTokens,
   readOutline,
+  readJudgeQuestions,
   cancelRollout,
   forkRollout,
   askTrainer,

@@ -8,17 +8,31 @@ export function countText(n: number): string {
   return n.toLocaleString("en");
 }
 
+/** A number's text with the true minus sign. */
+function withMinus(text: string): string {
+  return text.replaceAll("-", "\u2212");
+}
+
 /** Three significant digits; whole numbers without decimals. */
 export function numberText(value: number | null | undefined): string {
   if (value === null || value === undefined) return NOTHING;
-  if (Number.isInteger(value)) return countText(value);
-  return Math.abs(value) >= 1000 ? countText(Math.round(value)) : Number(value.toPrecision(3)).toString();
+  if (Number.isInteger(value)) return withMinus(countText(value));
+  return withMinus(Math.abs(value) >= 1000 ? countText(Math.round(value)) : Number(value.toPrecision(3)).toString());
 }
 
 /** Rewards and scores: three decimals; from a thousand on one decimal, with separators. */
 export function scoreText(value: number | null | undefined): string {
   if (value === null || value === undefined) return NOTHING;
-  return Math.abs(value) < 1000 ? value.toFixed(3) : value.toLocaleString("en", { maximumFractionDigits: 1 });
+  if (Math.abs(value) >= 1000) return withMinus(value.toLocaleString("en", { maximumFractionDigits: 1 }));
+  const text = value.toFixed(3);
+  return text === "-0.000" ? "0.000" : withMinus(text);
+}
+
+/** A difference of scores, with its sign: `+0.125`, `−0.125`. */
+export function differenceText(value: number | null | undefined): string {
+  if (value === null || value === undefined) return NOTHING;
+  const text = scoreText(value);
+  return value > 0 && text !== "0.000" ? `+${text}` : text;
 }
 
 /** `micros`: micro-dollars. Shows whole cents from ten cents on, and three digits of smaller amounts. */
@@ -26,8 +40,10 @@ export function dollarsText(micros: number | null | undefined): string {
   if (micros === null || micros === undefined) return NOTHING;
   const dollars = micros / 1_000_000;
   if (micros === 0) return "$0";
-  if (Math.abs(dollars) >= 0.1) return `$${dollars.toFixed(2)}`;
-  return `$${dollars.toFixed(6).replace(/^(-?0\.0*[1-9]\d{0,2})\d*$/, "$1")}`;
+  const sign = dollars < 0 ? "\u2212" : "";
+  const amount = Math.abs(dollars);
+  if (amount >= 0.1) return `${sign}$${amount.toFixed(2)}`;
+  return `${sign}$${amount.toFixed(6).replace(/^(0\.0*[1-9]\d{0,2})\d*$/, "$1")}`;
 }
 
 /** The total cost of a run: its model, its judges and the platform. An unknown part is left out, with a note. */
@@ -39,7 +55,7 @@ export function costText(cost: Cost): string {
 }
 
 export function percentText(share: number | null | undefined): string {
-  return share === null || share === undefined ? NOTHING : `${Number((share * 100).toPrecision(3))}\u00a0%`;
+  return share === null || share === undefined ? NOTHING : `${numberText(share * 100)}\u00a0%`;
 }
 
 export function durationText(seconds: number | null | undefined): string {

@@ -3,14 +3,17 @@ import { numberText } from "./format.ts";
 
 export interface Series {
   readonly name: string;
-  readonly values: readonly (number | null)[];
+  /** Null: not measured, a gap. Undefined: another series has this point, and the line goes on across it. */
+  readonly values: readonly (number | null | undefined)[];
   /** The bounds of its interval, point by point. */
   readonly low?: readonly (number | null)[];
   readonly high?: readonly (number | null)[];
 }
 
-/** `0.5 (0.25 to 0.75)`, or a note that it was not measured. */
-export function valueAt({ values, low, high }: Series, index: number): string {
+/** `0.5 (0.25 to 0.75)`, or a note that it was not measured. At a point of another series: the value before it. */
+export function valueAt({ values, low, high }: Series, at: number): string {
+  let index = at;
+  while (index > 0 && values[index] === undefined) index -= 1;
   const value = values[index];
   if (value === null || value === undefined) return "not measured";
   const bounds = [low?.[index], high?.[index]].filter((bound) => typeof bound === "number");

@@ -21,6 +21,8 @@ interface PlotProps {
   readonly height?: number;
   /** Called with the value on the horizontal axis that was clicked. */
   readonly onPick?: (x: number) => void;
+  /** A value on the horizontal axis that is marked with a vertical line. */
+  readonly picked?: number;
 }
 
 const DASHES: readonly number[][] = [[], [6, 3], [2, 2], [8, 3, 2, 3], [1, 3], [10, 4], [4, 2, 1, 2], [3, 6]];
@@ -31,7 +33,7 @@ export function Plot(props: PlotProps) {
   const [asTable, setAsTable] = useState(false);
   const [pointed, setPointed] = useState<number | null>(null);
   const index = Math.min(pointed ?? at.length - 1, at.length - 1);
-  const empty = at.length === 0 || series.every(({ values }) => values.every((value) => value === null));
+  const empty = at.length === 0 || series.every(({ values }) => values.every((value) => value == null));
   return (
     <figure className="plot" aria-labelledby={heading}>
       <figcaption>
@@ -60,19 +62,22 @@ interface CanvasProps extends PlotProps {
 }
 
 /** Keeps a chart drawn in the element that gets the ref `place`. */
-function useChart({ x, at, series, height = 220, onPoint }: CanvasProps) {
+function useChart({ x, at, series, height = 220, onPoint, picked }: CanvasProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const data = useMemo(() => dataOf(at, series), [at, series]);
   const shape = series.map(({ name, low }) => `${name}${low === undefined ? "" : "±"}`).join("\n");
-  const latest = useRef({ data, series });
-  latest.current = { data, series };
+  const latest = useRef({ data, series, picked });
+  latest.current = { data, series, picked };
   // biome-ignore lint/correctness/useExhaustiveDependencies: a chart is made anew when its series are others
   useEffect(() => {
     const element = place.current;
     if (element === null) return;
     const options = optionsOf(latest.current.series, x, element.clientWidth, height);
-    const hooks = { setCursor: [({ cursor }: uPlot) => onPoint(cursor.idx ?? null)] };
+    const hooks = {
+      setCursor: [({ cursor }: uPlot) => onPoint(cursor.idx ?? null)],
+      draw: [(chart: uPlot) => markPicked(chart, latest.current.picked)],
+    };
     const made = new uPlot({ ...options, hooks }, latest.current.data, element);
     plot.current = made;
     const watch = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
@@ -86,6 +91,8 @@ function useChart({ x, at, series, height = 220, onPoint }: CanvasProps) {
     };
   }, [shape, x, height]);
   useEffect(() => plot.current?.setData(data), [data]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the mark is drawn again when it moves
+  useEffect(() => plot.current?.redraw(false), [picked]);
   return { place, plot };
 }
 
@@ -133,6 +140,21 @@ const NOWHERE = { left: -10, top: -10 };
 /** True in the area between the axes. */
 function isOver(target: EventTarget): boolean {
   return target instanceof Element && target.closest(".u-over") !== null;
+}
+
+/** Draws a vertical line at the picked point. */
+function markPicked(chart: uPlot, picked: number | undefined): void {
+  if (picked === undefined) return;
+  const { ctx, bbox } = chart;
+  const left = Math.round(chart.valToPos(picked, "x", true));
+  ctx.save();
+  ctx.strokeStyle = ink();
+  ctx.lineWidth = 2;
+  ctx.beginPath();
+  ctx.moveTo(left, bbox.top);
+  ctx.lineTo(left, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.restore();
 }
 
 /** The columns that uPlot needs: x, then each series, then its bounds. */

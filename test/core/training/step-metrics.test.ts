@@ -47,6 +47,15 @@ test("arrived and shipped rollouts have separate metrics", () => {
   expect(metrics).not.toHaveProperty("train/calculator/all/reward/mean");
 });
 
+test("the interval of the mean reward is taken over groups, and absent for fewer than two", () => {
+  const metrics = stepMetrics({ step: 5, arrived, shipped, dropped_stale: 0 });
+  // The means of the three groups with a reward are 0.5, 1 and 0: mean 0.5, standard error 0.5 / √3, t(0.975, 2) 4.303.
+  expect(metrics["train/agg/all/reward/ci95_low"]).toBeCloseTo(0.5 - (4.302653 * 0.5) / Math.sqrt(3), 5);
+  expect(metrics["train/agg/all/reward/ci95_high"]).toBeCloseTo(0.5 + (4.302653 * 0.5) / Math.sqrt(3), 5);
+  const one = stepMetrics({ step: 5, arrived: arrived.slice(0, 1), shipped: [], dropped_stale: 0 });
+  expect(one).not.toHaveProperty("train/agg/all/reward/ci95_low");
+});
+
 test("the lag is that of the shipped rollouts at this step", () => {
   const late = group([rollout(1), rollout(0, { policy_version_end: 2 })]);
   const fresh = group([rollout(1, { policy_version_end: 4 })], { dispatch_version: 4 });

@@ -118,6 +118,7 @@ test("every route is documented and every documented route exists", async () => 
       "GET /v1/rollouts/{id}",
       "GET /v1/rollouts/{id}/head",
       "GET /v1/rollouts/{id}/outline",
+      "GET /v1/rollouts/{id}/questions",
       "GET /v1/rollouts/{id}/turns",
       "GET /v1/rollouts/{id}/turns/{turn}",
       "GET /v1/rollouts/{id}/turns/{turn}/tokens",

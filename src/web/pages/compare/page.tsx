@@ -2,18 +2,19 @@
  * Compares two to eight runs task by task with one of them, the baseline, which is always named. The URL holds the
  * runs, the baseline, the compared score and the tasks that are listed.
  */
-import { useQueries } from "@tanstack/react-query";
+import { queryOptions, useQueries } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import type { RunComparison } from "../../../contract/comparison.ts";
 import { useAddress } from "../../address.ts";
 import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
-import { countText, NOTHING, numberText, scoreText } from "../../components/format.ts";
+import { countText, differenceText, NOTHING, numberText, percentText, scoreText } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
 import { Scroll } from "../../components/scroll.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { useDocumentTitle } from "../../layout/title.ts";
 import { type Asked, askedOf, KINDS, MOST_RUNS } from "./asked.ts";
+import { LearningCurves } from "./learning-curves.tsx";
 import { RunName } from "./run-name.tsx";
 import { TaskDifferences } from "./task-differences.tsx";
 import "./compare.css";
@@ -32,11 +33,40 @@ export function Page() {
           another.
         </p>
       ) : (
-        <Comparisons asked={asked} />
+        <Compared asked={asked} />
       )}
     </main>
   );
 }
+
+/** Trainings are compared by their curves first; their tasks are compared on request. */
+function Compared({ asked }: { readonly asked: Asked }) {
+  const [search, change] = useAddress();
+  const queries = useQueries({ queries: asked.runs.map(runQuery) });
+  const runs = queries.flatMap(({ data }) => data ?? []);
+  if (queries.some(({ isPending }) => isPending)) return <Loading what="the runs" />;
+  const trainings = runs.filter(({ kind }) => kind === "training");
+  if (trainings.length < 2) return <Comparisons asked={asked} />;
+  const isOpen = trainings.length < runs.length || search["view"] === "tasks";
+  return (
+    <>
+      <LearningCurves runs={trainings} />
+      <p>
+        <button
+          type="button"
+          aria-expanded={isOpen}
+          onClick={() => change({ view: isOpen ? undefined : "tasks" }, { replace: false })}
+        >
+          Compare them task by task
+        </button>
+      </p>
+      {isOpen && <Comparisons asked={asked} />}
+    </>
+  );
+}
+
+const runQuery = (id: string) =>
+  queryOptions({ queryKey: ["run", id], queryFn: ({ signal }) => api.runs.get(id, { signal }) });
 
 interface RunPickerProps {
   readonly asked: Asked;
@@ -108,10 +138,16 @@ function Comparisons({ asked }: { readonly asked: Asked }) {
       })}
       {queries.some(({ isPending }) => isPending) && <Loading what="the comparisons" />}
       {known.length > 0 && <Summary known={known} />}
+      <Detectable known={known} />
       <h2>Tasks</h2>
       <TaskKind asked={asked} />
-      {known.map((comparison) => (
-        <TaskDifferences key={comparison.run.id} asked={asked} comparison={comparison} />
+      {known.map((comparison, at) => (
+        <TaskDifferences
+          key={`${comparison.run.id} ${asked.kind}`}
+          asked={asked}
+          comparison={comparison}
+          isFirst={at === 0}
+        />
       ))}
     </>
   );
@@ -126,12 +162,7 @@ interface ChoiceProps {
 function MetricChoice({ asked, known }: ChoiceProps) {
   const [, change] = useAddress();
   const ids = [asked.baseline, ...asked.others];
-  const runs = useQueries({
-    queries: ids.map((id) => ({
-      queryKey: ["run", id],
-      queryFn: ({ signal }: { signal: AbortSignal }) => api.runs.get(id, { signal }),
-    })),
-  });
+  const runs = useQueries({ queries: ids.map(runQuery) });
   const names = runs.map(({ data }) => Object.keys(data?.report.metrics ?? {}));
   const shared = (names[0] ?? []).filter((name) => names.every((of) => of.includes(name)));
   const [first] = known;
@@ -223,8 +254,8 @@ function SummaryRow({ comparison }: { readonly comparison: RunComparison }) {
       <td className="numeric">{scoreText(run.mean)}</td>
       <td className="numeric">{scoreText(baseline.mean)}</td>
       <td className="numeric">
-        <strong className={difference.mean < 0 ? "worse" : "better"}>{signed(difference.mean)}</strong>{" "}
-        {ci95 !== null && `${signed(ci95[0])} to ${signed(ci95[1])}`}
+        <strong className={difference.mean < 0 ? "worse" : "better"}>{differenceText(difference.mean)}</strong>{" "}
+        {ci95 !== null && `${differenceText(ci95[0])} to ${differenceText(ci95[1])}`}
       </td>
       <td className="numeric">{difference.p === null ? NOTHING : numberText(difference.p)}</td>
       <td>{detectableText(comparison)}</td>
@@ -245,12 +276,21 @@ function SummaryRow({ comparison }: { readonly comparison: RunComparison }) {
 
 function detectableText({ detectable, difference }: RunComparison): string {
   if (detectable === undefined || detectable.effect === null) return NOTHING;
-  const { alpha, power, effect, more_tasks } = detectable;
-  const least = `±${effect.toFixed(3)} at alpha ${alpha}, power ${power}`;
+  const { effect, more_tasks } = detectable;
+  const least = `±${scoreText(effect)}`;
   if (more_tasks === null || more_tasks === 0) return least;
-  return `${least}; ${countText(more_tasks)} more tasks would detect ${signed(difference.mean)}`;
+  return `${least}; ${countText(more_tasks)} more tasks would detect ${differenceText(difference.mean)}`;
 }
 
-function signed(value: number): string {
-  return `${value > 0 ? "+" : ""}${value.toFixed(3)}`;
+/** What the smallest detectable difference means. */
+function Detectable({ known }: { readonly known: readonly RunComparison[] }) {
+  const detectable = known.find((one) => one.detectable?.effect != null)?.detectable;
+  if (detectable === undefined) return null;
+  return (
+    <p className="soft">
+      The smallest detectable difference is the true difference that a test of these tasks would find with a probability
+      of {percentText(detectable.power)}, if it wrongly finds a difference in {percentText(detectable.alpha)} of cases
+      without one. Smaller true differences may be missed.
+    </p>
+  );
 }

@@ -16,11 +16,13 @@ import { RunName } from "./run-name.tsx";
 const PAGE = 50;
 
 interface TaskDifferencesProps {
+  /** Whether the outputs of its first task are shown at once. */
+  readonly isFirst: boolean;
   readonly asked: Asked;
   readonly comparison: RunComparison;
 }
 
-export function TaskDifferences({ asked, comparison }: TaskDifferencesProps) {
+export function TaskDifferences({ asked, comparison, isFirst }: TaskDifferencesProps) {
   const { baseline, metric, kind } = asked;
   const { run } = comparison;
   const { data, error, refetch, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery({
@@ -39,7 +41,7 @@ export function TaskDifferences({ asked, comparison }: TaskDifferencesProps) {
       {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
       {data === undefined && error === null && <Loading what="tasks" />}
       {data !== undefined && tasks.length === 0 && <p>No matching tasks.</p>}
-      {tasks.length > 0 && <TaskTable tasks={tasks} />}
+      {tasks.length > 0 && <TaskTable tasks={tasks} opensFirst={isFirst} />}
       {hasNextPage && (
         <p>
           <button type="button" disabled={isFetching} onClick={() => fetchNextPage().catch(reportError)}>
@@ -51,8 +53,14 @@ export function TaskDifferences({ asked, comparison }: TaskDifferencesProps) {
   );
 }
 
-function TaskTable({ tasks }: { readonly tasks: readonly ComparedTask[] }) {
-  const [open, setOpen] = useState<string | null>(null);
+interface TaskTableProps {
+  readonly tasks: readonly ComparedTask[];
+  readonly opensFirst: boolean;
+}
+
+function TaskTable({ tasks, opensFirst }: TaskTableProps) {
+  const [chosen, setOpen] = useState<string | null | undefined>(undefined);
+  const open = chosen === undefined && opensFirst ? tasks[0]?.task_key : chosen;
   return (
     <Scroll label="Tasks">
       <table className="tasks">
@@ -79,7 +87,7 @@ function TaskTable({ tasks }: { readonly tasks: readonly ComparedTask[] }) {
             />
             {open === task.task_key && (
               <tr>
-                <td colSpan={6}>
+                <td colSpan={6} className="outputs">
                   <OutputDiff baseline={task.baseline_rollout_id} run={task.rollout_id} />
                 </td>
               </tr>

@@ -13,7 +13,7 @@ import {
 import type { EnvironmentResults, ModelResults } from "../../../contract/environment-results.ts";
 import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
-import { countText, NOTHING } from "../../components/format.ts";
+import { countText, NOTHING, scoreText } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
 import { Scroll } from "../../components/scroll.tsx";
 import { Shown } from "../../components/shown.tsx";
@@ -168,7 +168,7 @@ function Evals({ evals, latest }: ModelResults) {
             <Shown text={name ?? id} most={40} />
           </Link>{" "}
           <span className="soft">
-            {status}, {mean === null ? "no score" : mean.toFixed(3)}, <Ago at={created_at} />
+            {status}, {mean === null ? "no score" : scoreText(mean)}, <Ago at={created_at} />
           </span>
         </li>
       ))}

@@ -1,6 +1,5 @@
 /** The results of a rollout: its outcome, its scores, the judgements with their reasons, its errors and its cost. */
 import { Link } from "@tanstack/react-router";
-import type { Judgement } from "../../../contract/judgement.ts";
 import type { RolloutHead } from "../../../contract/turns.ts";
 import { Badge } from "../../components/badge.tsx";
 import { rolloutCutText } from "../../components/cut-off.ts";
@@ -8,12 +7,13 @@ import { Fact, Facts } from "../../components/facts.tsx";
 import { countText, dollarsText, durationText, NOTHING, scoreText, timeText, words } from "../../components/format.ts";
 import { Shown, ShownBlock } from "../../components/shown.tsx";
 import { inOrder } from "./in-order.ts";
+import { Judgements } from "./judgements.tsx";
 
 export function Evidence({ head }: { readonly head: RolloutHead }) {
   return (
     <>
       <Scores head={head} />
-      <Judgements judgements={head.judgements} />
+      <Judgements head={head} />
       <Errors head={head} />
       {head.answer !== null && (
         <>
@@ -65,57 +65,6 @@ function Scores({ head: { scores, scoring_errors } }: { readonly head: RolloutHe
       ))}
     </>
   );
-}
-
-function Judgements({ judgements }: Pick<RolloutHead, "judgements">) {
-  if (judgements.length === 0) return null;
-  return (
-    <>
-      <h2>Judges</h2>
-      {judgements.map(({ judge, model, verdict, reason, error, key, pass, left_out, cached, ...spent }) => (
-        <article key={`${key}-${pass}`} className="judgement">
-          <h3>
-            Judge <Shown text={judge} most={200} />
-          </h3>
-          {error !== null && (
-            <div className="note bad">
-              It gave no judgement:
-              <ShownBlock text={error} />
-            </div>
-          )}
-          <Facts>
-            <Fact name="Verdict">
-              <Shown text={judgementText(verdict)} /> <span className="soft">read from its answer</span>
-            </Fact>
-            {reason !== null && (
-              <Fact name="Reason">
-                <ShownBlock text={reason} />
-              </Fact>
-            )}
-            <Fact name="Model asked">
-              <Shown text={model} most={200} />
-            </Fact>
-            <Fact name="Question">
-              not stored with the rollout; SHA-256 <code title={key}>{key.slice(0, 8)}</code>
-              {left_out > 0 && `; ${countText(left_out)} characters were cut out of its middle`}
-            </Fact>
-            <Fact name="Cost">{cached ? "nothing: an earlier judgement was reused" : spentText(spent)}</Fact>
-          </Facts>
-        </article>
-      ))}
-    </>
-  );
-}
-
-function judgementText(verdict: Judgement["verdict"]): string {
-  if (verdict === null) return "none";
-  return typeof verdict === "object" ? JSON.stringify(verdict) : String(verdict);
-}
-
-function spentText({ usage, calls, cost_micros }: Pick<Judgement, "usage" | "calls" | "cost_micros">): string {
-  const money = cost_micros === null ? "unknown" : dollarsText(cost_micros);
-  const tokens = `${countText(usage.prompt_tokens)} tokens in, ${countText(usage.completion_tokens)} out`;
-  return `${money}: ${tokens}, ${calls === 1 ? "1 call" : `${countText(calls)} calls`}`;
 }
 
 function Errors({ head: { error, cleanup_errors } }: { readonly head: RolloutHead }) {

@@ -6,7 +6,7 @@ import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
-import { countText, NOTHING, percentText } from "../../components/format.ts";
+import { countText, NOTHING, numberText, percentText } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { inOrder } from "./in-order.ts";
@@ -79,7 +79,7 @@ function Token({
   return (
     <li className={`token shade-${shade}${mask === 0 ? " masked" : ""}`} title={`id ${token}, ${said}`}>
       {token}
-      <small>{logprob === null ? NOTHING : logprob.toFixed(2)}</small>
+      <small>{logprob === null ? NOTHING : numberText(logprob)}</small>
     </li>
   );
 }
@@ -103,7 +103,7 @@ function TokenFacts({ page }: { readonly page: TurnTokenPage }) {
         {countText(page.completion_length)}, {countText(page.prompt_length)} ({countText(page.prompt_suffix_length)} of
         them new)
       </Fact>
-      <Fact name="Mean logprob here">{mean === null ? "the engine sent none" : mean.toFixed(4)}</Fact>
+      <Fact name="Mean logprob here">{mean === null ? "the engine sent none" : numberText(mean)}</Fact>
       <Fact name="Weights">
         <Shown
           text={[first_policy_version, policy_version].filter(Boolean).join(" to ") || "not named by the engine"}

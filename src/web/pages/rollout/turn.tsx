@@ -15,6 +15,7 @@ import { Shown } from "../../components/shown.tsx";
 import { ForkButton } from "./actions.tsx";
 import { inOrder } from "./in-order.ts";
 import { CallView, MessageView } from "./message.tsx";
+import { StateView } from "./state.tsx";
 import { TokensView } from "./tokens.tsx";
 import { plainText, type TurnTexts, textIn, textsOf, useTurn, useWholeTurn, wholeTexts } from "./turn-data.ts";
 
@@ -45,6 +46,9 @@ function answersIn({ prompt }: ShownTurn): readonly MessageBeginning[] {
   return prompt.after === undefined ? prompt.append : [];
 }
 
+/** What is shown below a turn on request. */
+type Layer = "tokens" | "state" | "json";
+
 interface BodyProps extends Omit<TurnProps, "index"> {
   readonly turn: ShownTurn;
   /** The messages after it; undefined while they are read. */
@@ -53,10 +57,10 @@ interface BodyProps extends Omit<TurnProps, "index"> {
 
 function TurnBody({ head, turn, after, open, markdown, onToggle }: BodyProps) {
   const [wholeWanted, setWhole] = useState(false);
-  const [layer, setLayer] = useState<"tokens" | "json" | null>(null);
+  const [layer, setLayer] = useState<Layer | null>(null);
   const whole = useWholeTurn(head.id, turn.index, wholeWanted || layer === "json");
   const texts = wholeWanted && whole.data !== undefined ? wholeTexts(whole.data) : textsOf(turn);
-  const toggle = (one: "tokens" | "json") => setLayer(layer === one ? null : one);
+  const toggle = (one: Layer) => setLayer(layer === one ? null : one);
   return (
     <>
       <TurnHeading turn={turn} open={open} onToggle={onToggle} />
@@ -76,6 +80,9 @@ function TurnBody({ head, turn, after, open, markdown, onToggle }: BodyProps) {
                 Tokens
               </button>
             )}
+            <button type="button" aria-expanded={layer === "state"} onClick={() => toggle("state")}>
+              State
+            </button>
             <button type="button" aria-expanded={layer === "json"} onClick={() => toggle("json")}>
               JSON
             </button>
@@ -84,9 +91,8 @@ function TurnBody({ head, turn, after, open, markdown, onToggle }: BodyProps) {
           {wholeWanted && whole.isPending && <Loading what="the turn" />}
           {whole.error !== null && <ErrorNote error={whole.error} onRetry={() => whole.refetch()} />}
           {layer === "tokens" && <TokensView id={head.id} turn={turn.index} />}
-          {layer === "json" && whole.data !== undefined && (
-            <JsonView value={whole.data} what={`turn ${turn.index + 1}`} />
-          )}
+          {layer === "state" && <StateView id={head.id} turn={turn.index} />}
+          {layer === "json" && whole.data !== undefined && <JsonView value={whole.data} what={`turn ${turn.index}`} />}
         </>
       ) : (
         <p className="preview">

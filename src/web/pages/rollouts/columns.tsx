@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { printName } from "../../../contract/filter.ts";
 import type { RolloutSummary } from "../../../contract/rollout-list.ts";
-import type { RunCounts } from "../../../contract/run.ts";
+import type { RunView } from "../../../contract/run.ts";
 import { Badge } from "../../components/badge.tsx";
 import { rolloutCutText } from "../../components/cut-off.ts";
 import type { Column } from "../../components/data-table.tsx";
@@ -19,6 +19,7 @@ import {
 } from "../../components/format.ts";
 import { Shown } from "../../components/shown.tsx";
 import { TaskName } from "../../components/task-name.tsx";
+import { ExpectedAnswer, JudgesWord, LastAnswer } from "./row-texts.tsx";
 
 /** Parameters in the URL of a rollout that name the list it was opened from, for the links to its neighbours. */
 export interface From {
@@ -28,11 +29,15 @@ export interface From {
 }
 
 /** They fit side by side on a screen of 1,280 pixels. */
-const SHOWN_FIRST = ["rollout", "task", "outcome", "reward", "turns", "tokens", "duration", "stop"] as const;
+const SHOWN_FIRST = ["rollout", "task", "answer", "expected", "outcome", "reward", "turns", "tokens"] as const;
 
-/** The default columns; with errors if the run has failed rollouts. */
-export function firstColumns({ failed }: Pick<RunCounts, "failed">): readonly string[] {
-  return sum(failed) === 0 ? SHOWN_FIRST : [...SHOWN_FIRST, "error"];
+/** The default columns; with the judges' words if the run has judges, and errors if it has failed rollouts. */
+export function firstColumns({ counts, judges }: Pick<RunView, "counts" | "judges">): readonly string[] {
+  return [
+    ...SHOWN_FIRST,
+    ...(Object.keys(judges).length === 0 ? [] : ["judge"]),
+    ...(sum(counts.failed) === 0 ? [] : ["error"]),
+  ];
 }
 const SCORE = "score:";
 
@@ -125,6 +130,8 @@ function IDENTITY({ list, filter, sort }: From): readonly Column<RolloutSummary>
       least: 14,
       cell: (row) => <TaskName task={row} />,
     },
+    { id: "answer", header: "Last answer", least: 12, cell: (row) => <LastAnswer row={row} /> },
+    { id: "expected", header: "Expected", least: 9, cell: (row) => <ExpectedAnswer row={row} /> },
     {
       id: "member",
       header: "Member",
@@ -136,6 +143,7 @@ function IDENTITY({ list, filter, sort }: From): readonly Column<RolloutSummary>
 }
 
 const RESULT: readonly Column<RolloutSummary>[] = [
+  { id: "judge", header: "Judges", least: 12, cell: (row) => <JudgesWord row={row} /> },
   {
     id: "reward",
     header: "Reward",

@@ -80,7 +80,7 @@ function List({ run, metrics }: { readonly run: RunView; readonly metrics: reado
   const sort = parseSort(search["sort"] ?? "") === null ? undefined : search["sort"];
   const asked = { run: run.id, filter: filter ?? "", sort, live: !hasEnded(run) };
   const { rows, onSeen, isLoading, matched, searched, error, refetch } = useRollouts(asked);
-  const first = firstColumns(run.counts);
+  const first = firstColumns(run);
   const chosen = chosenColumns(search["columns"], metrics, first);
   const shown = chosen.join("\n");
   const from = { list: run.id, filter, sort };

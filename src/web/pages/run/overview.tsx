@@ -60,12 +60,36 @@ function UnderWay({ run }: { readonly run: RunView }) {
   );
 }
 
-export function Numbers({ run }: { readonly run: Pick<RunView, "id" | "counts" | "report" | "max_reward"> }) {
+/** The share of planned rollouts with a score from which on the mean is shown as that of the whole run. */
+const WHOLE = 0.9;
+
+interface NumbersProps {
+  /** Without a status: a run that has ended. */
+  readonly run: Pick<RunView, "id" | "counts" | "report"> & Partial<Pick<RunView, "status">>;
+}
+
+export function Numbers({ run }: NumbersProps) {
   const { id, counts, report } = run;
   const { reward } = report;
+  const isOver = counts.in_flight === 0 && (run.status === undefined || hasEnded({ status: run.status }));
+  const isPartial = isOver && reward.mean !== null && (shareOf(counts.scored, counts.planned) ?? 1) < WHOLE;
   return (
     <Stats>
-      <Stat name="Mean reward" value={scoreText(reward.mean)} behind={<Behind run={run} />} />
+      <Stat
+        name={isPartial ? "Mean reward of a part" : "Mean reward"}
+        value={isPartial ? <span className="partial">{scoreText(reward.mean)}</span> : scoreText(reward.mean)}
+        behind={
+          <>
+            {isPartial && (
+              <span className="line warned">
+                Only {percentText(shareOf(counts.scored, counts.planned))} of the rollouts have a score: the mean of all
+                may be different.
+              </span>
+            )}
+            <Behind run={id} reward={reward} />
+          </>
+        }
+      />
       <Stat
         name="Scored"
         value={<CountLink run={id} n={counts.scored} what="" filter="outcome:scored" />}

@@ -2,7 +2,7 @@
  * The distribution of rewards in each step, as a table of squares: a column per step, a row per bin. A square has its
  * count in words, and opens its rollouts.
  */
-import { useQuery } from "@tanstack/react-query";
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Fragment } from "react";
 import type { Histogram } from "../../../contract/rollout-list.ts";
@@ -17,12 +17,17 @@ const BINS = 10;
 const STEPS = 120;
 const REFETCH_MS = 10_000;
 
-export function RewardByStep({ runId, live }: { readonly runId: string; readonly live: boolean }) {
-  const { data, error, refetch } = useQuery({
+/** The query of the distribution of rewards in each step. `live`: the run is in progress. */
+export function rewardByStep(runId: string, live: boolean) {
+  return queryOptions({
     queryKey: ["run", runId, "reward-by-step"],
     queryFn: ({ signal }) => api.runs.histogram(runId, { of: "reward", bins: BINS, by: "step" }, { signal }),
     refetchInterval: live ? REFETCH_MS : false,
   });
+}
+
+export function RewardByStep({ runId, live }: { readonly runId: string; readonly live: boolean }) {
+  const { data, error, refetch } = useQuery(rewardByStep(runId, live));
   if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
   if (data?.by_step == null || data.by_step.length === 0) return null;
   return <Squares runId={runId} histogram={data} steps={data.by_step.slice(-STEPS)} />;

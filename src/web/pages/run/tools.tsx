@@ -48,6 +48,7 @@ export function ToolsTab({ run }: { readonly run: RunView }) {
   const metrics = Object.keys(run.report.metrics);
   return (
     <>
+      <MostFailures tallies={data.tallies} />
       <ToolTable run={run.id} tallies={data.tallies} metrics={metrics} />
       <p className="soft">
         Counted in the first {countText(data.rollouts)} ended rollouts. {sourceOf(data)}
@@ -56,6 +57,30 @@ export function ToolsTab({ run }: { readonly run: RunView }) {
         <Answers key={tally.name} tally={tally} />
       ))}
     </>
+  );
+}
+
+/** The tool that failed most, in one sentence; the tallies come in that order. */
+function MostFailures({ tallies }: { readonly tallies: readonly ToolTally[] }) {
+  const [first] = tallies;
+  if (first === undefined) return null;
+  if (first.failed === 0) return <p role="status">No tool call failed.</p>;
+  const { name, failed, calls, answers } = first;
+  const example = answers.find((answer) => answer.failed);
+  return (
+    <p role="status">
+      The tool{" "}
+      <b>
+        <Shown text={name} />
+      </b>{" "}
+      failed most: {countText(failed)} of its {countText(calls)} calls, {percentText(failed / calls)}
+      {example !== undefined && (
+        <>
+          , most often with <q>{<Shown text={example.text} most={120} />}</q>
+        </>
+      )}
+      .
+    </p>
   );
 }
 

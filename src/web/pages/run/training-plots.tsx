@@ -1,147 +1,96 @@
-/**
- * The charts of a training run by step. Smoothed lines are drawn next to the measured ones, and are labelled as
- * smoothed.
- */
-import { useNavigate } from "@tanstack/react-router";
-import type { RunView } from "../../../contract/run.ts";
+/** The charts of a training run by step, except that of the reward. A chart without any measurement is left out. */
 import { useAddress } from "../../address.ts";
 import { Plot } from "../../components/plot.tsx";
-import type { Series } from "../../components/plot-point.ts";
-import { type RunSeries, smooth } from "./series.ts";
+import type { RunSeries } from "./series.ts";
 
-/** The weights of the past that a reader may choose. */
-const SMOOTHING = ["0", "0.6", "0.8", "0.9", "0.95", "0.99"] as const;
-/** What each of these series counts: groups with a scored rollout. */
-const SOLVED = {
-  "train/agg/all/solved_none": "every reward 0 or less",
-  "train/agg/all/solved_some": "some reward above 0, not all 1 or more",
-  "train/agg/all/solved_all": "every reward 1 or more",
-};
-
-interface TrainingPlotsProps {
-  readonly run: Pick<RunView, "id" | "max_reward">;
-  readonly series: RunSeries;
+interface ChartOf {
+  readonly title: string;
+  /** The series by name, each with its label. */
+  readonly of: Readonly<Record<string, string>>;
 }
 
-export function TrainingPlots({ run, series }: TrainingPlotsProps) {
-  const [search, change] = useAddress();
-  const navigate = useNavigate();
-  const chosen = SMOOTHING.find((one) => one === search["smooth"]) ?? "0.6";
-  const openStep = (step: number) => {
-    const to = { to: "/runs/$id/rollouts", params: { id: run.id }, search: { filter: `step:${step}` } } as const;
-    navigate(to as never).catch(reportError);
-  };
+const ALL = "train/agg/all";
+
+const CHARTS: readonly ChartOf[] = [
+  {
+    title: "Share of rollouts cut off by a limit, and failed",
+    of: { [`${ALL}/is_truncated`]: "cut off", [`${ALL}/has_error`]: "failed" },
+  },
+  {
+    title: "Share of groups, by the rewards of their rollouts",
+    of: {
+      [`${ALL}/solved_none`]: "every reward 0 or less",
+      [`${ALL}/solved_some`]: "some reward above 0, not all 1 or more",
+      [`${ALL}/solved_all`]: "every reward 1 or more",
+    },
+  },
+  {
+    title: "Sampled tokens per rollout",
+    of: { [`${ALL}/num_output_tokens/mean`]: "mean" },
+  },
+  {
+    title: "Turns per rollout",
+    of: { [`${ALL}/num_turns/mean`]: "mean" },
+  },
+  {
+    title: "Lag of the trained rollouts, in versions of the weights",
+    of: { "off_policy/mean": "mean", "off_policy/max": "largest" },
+  },
+  {
+    title: "KL divergence of sampling and trained weights, in nats",
+    of: { "trainer/kl": "KL", "trainer/mismatch_kl": "mismatch KL" },
+  },
+  {
+    title: "Time of a step, in seconds",
+    of: { "time/step": "whole step", "trainer/train_s": "training", "trainer/wait_s": "waiting for the batch" },
+  },
+  { title: "Tokens per batch", of: { "batch/tokens": "tokens" } },
+];
+
+export function TrainingPlots({ series }: { readonly series: RunSeries }) {
   return (
     <section>
-      <h2>By step</h2>
-      <label className="row">
-        Smoothing of the reward
-        <select value={chosen} onChange={(event) => change({ smooth: event.target.value })}>
-          {SMOOTHING.map((one) => (
-            <option key={one} value={one}>
-              {one === "0" ? "none" : one}
-            </option>
-          ))}
-        </select>
-      </label>
-      <Plot
-        title="Reward of the arrived rollouts: mean, and 10th to 90th percentile. Click or press Enter to open a step's rollouts"
-        x="step"
-        at={series.steps}
-        height={280}
-        series={rewardSeries(series, Number(chosen), run.max_reward)}
-        onPick={openStep}
-      />
+      <h2>Other measures by step</h2>
       <div className="columns">
-        <Chart
-          title="Lag of shipped rollouts, in versions"
-          series={series}
-          names={["off_policy/mean", "off_policy/max"]}
-        />
-        <Chart
-          title="KL between the sampling and the trained weights"
-          series={series}
-          names={["trainer/kl", "trainer/mismatch_kl"]}
-        />
-        <Chart
-          title="Seconds: per step, training, waiting for the batch"
-          series={series}
-          names={["time/step", "trainer/train_s", "trainer/wait_s"]}
-        />
-        <Chart
-          title="Tokens: per batch, and sampled per rollout on average"
-          series={series}
-          names={["batch/tokens", "train/agg/all/num_output_tokens/mean"]}
-        />
-        <Chart
-          title="Shares of groups by the rewards of their rollouts"
-          series={series}
-          names={Object.keys(SOLVED)}
-          labels={SOLVED}
-        />
-        <Chart
-          title="Shares of rollouts that were cut off by a limit, and that failed"
-          series={series}
-          names={["train/agg/all/is_truncated", "train/agg/all/has_error"]}
-        />
+        {CHARTS.map((chart) => (
+          <Chart key={chart.title} chart={chart} series={series} />
+        ))}
         <AnySeries series={series} />
       </div>
     </section>
   );
 }
 
-function rewardSeries(series: RunSeries, weight: number, best: number | undefined): readonly Series[] {
-  const mean = series.of("train/agg/all/reward/mean");
-  const low = series.of("train/agg/all/reward/p10");
-  const high = series.of("train/agg/all/reward/p90");
-  const evals = series.names.filter((name) => /^eval\/.*\/reward$/.test(name));
-  const measured = { name: "mean of the step", values: mean, low, high };
-  const others = evals.map((name) => ({
-    name: `held out: ${name.split("/").slice(1, -1).join("/")}`,
-    values: series.of(name),
-  }));
-  const smoothed = weight === 0 ? [] : [{ name: `smoothed by ${weight}`, values: smooth(mean, weight) }];
-  const level = best === undefined ? [] : [{ name: "best possible", values: series.steps.map(() => best) }];
-  return [measured, ...smoothed, ...others, ...level];
-}
-
-interface ChartProps {
-  readonly title: string;
-  readonly series: RunSeries;
-  readonly names: readonly string[];
-  /** Labels that are shown in place of the series' own names. */
-  readonly labels?: Readonly<Record<string, string>>;
-}
-
-function Chart({ title, series, names, labels = {} }: ChartProps) {
-  const shown = names.filter((name) => series.names.includes(name));
-  return (
-    <Plot
-      title={title}
-      x="step"
-      at={series.steps}
-      height={180}
-      series={shown.map((name) => ({ name: labels[name] ?? name, values: series.of(name) }))}
-    />
-  );
+function Chart({ chart: { title, of }, series }: { readonly chart: ChartOf; readonly series: RunSeries }) {
+  const shown = Object.entries(of)
+    .map(([name, label]) => ({ name: label, values: series.of(name) }))
+    .filter(({ values }) => values.some((value) => value !== null));
+  if (shown.length === 0) return null;
+  return <Plot title={title} x="step" at={series.steps} height={180} series={shown} />;
 }
 
 /** A series that the reader chooses. */
 function AnySeries({ series }: { readonly series: RunSeries }) {
   const [search, change] = useAddress();
-  const named = series.names.find((name) => name === search["series"]) ?? "trainer/loss";
+  const named = series.names.find((name) => name === search["series"]) ?? series.names.at(-1);
+  if (named === undefined) return null;
   return (
     <div>
       <label className="row">
         Any other
         <select value={named} onChange={(event) => change({ series: event.target.value })}>
-          {!series.names.includes(named) && <option>{named}</option>}
           {series.names.map((name) => (
             <option key={name}>{name}</option>
           ))}
         </select>
       </label>
-      <Chart title={named} series={series} names={[named]} />
+      <Plot
+        title={named}
+        x="step"
+        at={series.steps}
+        height={180}
+        series={[{ name: named, values: series.of(named) }]}
+      />
     </div>
   );
 }

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { RunView } from "../../../contract/run.ts";
-import type { StepMetrics, TrainingView } from "../../../contract/training-view.ts";
+import type { TrainingView } from "../../../contract/training-view.ts";
 import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
@@ -11,23 +11,25 @@ import { Loading } from "../../components/loading.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { Stat, Stats } from "../../components/stat.tsx";
 import { Ago } from "../../components/time.tsx";
+import { CompareTrainings } from "./compare-trainings.tsx";
 import { RewardByStep } from "./reward-by-step.tsx";
+import { RewardPlot } from "./reward-plot.tsx";
 import { type RunSeries, seriesOf } from "./series.ts";
+import { stepsQuery } from "./steps-query.ts";
 import { TrainingPlots } from "./training-plots.tsx";
 
-const STEPS_A_PAGE = 1000;
-const REFETCH_MS = 3000;
-
 export function TrainingOverview({ run }: { readonly run: RunView }) {
-  const { data, error, refetch } = useSeries(run);
+  const { data, error, refetch } = useQuery({ ...stepsQuery(run), select: seriesOf });
   const { training } = run;
   if (training === null) return <Loading what="the training" />;
   return (
     <>
-      <Standing run={run} training={training} series={data} />
       {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
       {data === undefined && error === null && <Loading what="its series" />}
-      {data !== undefined && <TrainingPlots run={run} series={data} />}
+      {data !== undefined && <RewardPlot run={run} series={data} />}
+      <CompareTrainings run={run} />
+      <Standing run={run} training={training} series={data} />
+      {data !== undefined && <TrainingPlots series={data} />}
       <RewardByStep runId={run.id} live={run.finished_at === null} />
       <div className="columns">
         <Weights training={training} />
@@ -36,38 +38,6 @@ export function TrainingOverview({ run }: { readonly run: RunView }) {
       <Evals training={training} />
     </>
   );
-}
-
-/** Every step so far; while the run is in progress, reads the steps after the last one. */
-function useSeries(run: RunView) {
-  const { data, error, refetch } = useQuery({
-    queryKey: ["run", run.id, "series"],
-    queryFn: ({ signal, client }) => {
-      return readSteps(run.id, client.getQueryData<readonly StepMetrics[]>(["run", run.id, "series"]) ?? [], signal);
-    },
-    refetchInterval: run.finished_at === null ? REFETCH_MS : false,
-    select: seriesOf,
-  });
-  return { data, error, refetch };
-}
-
-/** A step may be written more than once, so the last few are read again. */
-const AGAIN = 5;
-
-async function readSteps(
-  runId: string,
-  known: readonly StepMetrics[],
-  signal: AbortSignal,
-): Promise<readonly StepMetrics[]> {
-  const rows = known.slice(0, -AGAIN);
-  for (let after = rows.at(-1)?.step ?? -1; ; ) {
-    const query = { limit: STEPS_A_PAGE, ...(after >= 0 && { after_step: after }) };
-    const page = await api.runs.metrics(runId, query, { signal });
-    rows.push(...page.data);
-    const last = page.data.at(-1);
-    if (!page.has_more || last === undefined) return rows;
-    after = last.step;
-  }
 }
 
 interface StandingProps {

@@ -99,6 +99,7 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   listTurns: ["rollouts:read"],
   getTurn: ["rollouts:read"],
   getTurnTokens: ["rollouts:read"],
+  listJudgeQuestions: ["rollouts:read"],
   getOutline: ["rollouts:read"],
   cancelRollout: ["rollouts:write"],
   forkRollout: ["runs:write"],

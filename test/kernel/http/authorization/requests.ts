@@ -95,6 +95,7 @@ const READS: Readonly<Record<string, Request>> = {
   getTurn: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/turns/0` }) },
   // Its engine sends no token ids.
   getTurnTokens: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/turns/0/tokens` }), status: 409 },
+  listJudgeQuestions: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/questions` }) },
   getOutline: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/outline` }) },
   getBatch: { ask: (things) => ({ path: batchOf(things) }) },
   getBatchObject: { ask: (things) => ({ path: `${batchOf(things)}/objects/${things.object_sha256}` }) },

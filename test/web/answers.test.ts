@@ -1,0 +1,127 @@
+/** Questions about runs and rollouts that the pages answer, each in at most three clicks from the start page. */
+import type { Locator, Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { RollcallClient } from "../../src/sdk/client.ts";
+import { startScriptedModel } from "../fakes/scripted-model.ts";
+import { inPage, textOf } from "./browser.ts";
+import { stage, tabAt, useBrowser } from "./tabs.ts";
+
+useBrowser();
+
+const client = new RollcallClient({ baseUrl: stage.url, apiKey: stage.key });
+const plain = (text: string) => text.replaceAll(/\s+/g, " ");
+
+/** Clicks one after another; the number of them is the number of clicks that a reader needs. */
+async function click(page: Page, ...places: readonly ((page: Page) => Locator)[]): Promise<number> {
+  for (const place of places) await place(page).first().click();
+  return places.length;
+}
+
+const link = (name: string) => (page: Page) => page.getByRole("link", { name, exact: true });
+
+test("in three clicks a reader learns which tasks flipped between two runs, and how the answers differ", async () => {
+  const { page, wrong } = await tabAt("/");
+  const clicks = await click(
+    page,
+    (on) => on.getByRole("checkbox", { name: "compare the old model" }),
+    (on) => on.getByRole("checkbox", { name: "compare the new model" }),
+    (on) => on.getByRole("button", { name: /^Compare/ }),
+  );
+  expect(clicks).toBe(3);
+  const sides = page.getByRole("region", { name: "Outputs side by side" });
+  await sides.waitFor();
+  expect(await sides.count()).toBe(1);
+  expect(plain(await textOf(sides))).toMatch(/Turn Baseline Run 0/);
+  expect(await sides.locator("del").count()).toBeGreaterThan(0);
+  expect(await sides.locator("ins").count()).toBeGreaterThan(0);
+  expect(plain(await textOf(page.locator("main")))).toContain(
+    "a test of these tasks would find with a probability of 80 %",
+  );
+  await page.getByLabel("Differences by").selectOption("sentence");
+  await expect.poll(() => new URL(page.url()).searchParams.get("diff")).toBe("sentence");
+  expect(await sides.locator("del").count()).toBe(1);
+  expect(wrong).toEqual([]);
+});
+
+test("in three clicks a reader sees what the judge was asked and what it said", async () => {
+  const { page, wrong } = await tabAt("/");
+  const clicks = await click(page, link("the old model"), link("All rollouts"), link("0/0"));
+  expect(clicks).toBe(3);
+  const asked = page.getByRole("region", { name: "What the judge was asked" });
+  const text = plain(await textOf(asked));
+  expect(text).toContain("Asked, as user:");
+  expect(text).toMatch(/What is item \d+\?/);
+  expect(plain(await textOf(page.locator(".judgement")))).toMatch(/Verdict (right|wrong)/);
+  expect(wrong).toEqual([]);
+});
+
+test("a list of rollouts shows the last answer, the expected answer and the judge's word of each", async () => {
+  const { page, wrong } = await tabAt(`/runs/${stage.before}/rollouts?filter=reward%3E0`);
+  const row = page.locator('[data-row="0"]');
+  await expect.poll(async () => plain(await textOf(row))).toMatch(/It is answer \d+\. answer \d+/);
+  await expect.poll(async () => plain(await textOf(row))).toContain("right: the reply names the reference answer");
+  expect(wrong).toEqual([]);
+});
+
+test("in two clicks a reader learns which tool failed most, and with which text", async () => {
+  const model = await startScriptedModel({
+    reply: ({ messages }) => {
+      if (messages.some(({ role }) => role === "tool")) return "I do not know.";
+      return {
+        tool_calls: [
+          { id: "a", name: "add", arguments: { a: 1, b: 2 } },
+          { id: "b", name: "multiply", arguments: { a: "two", b: 3 } },
+        ],
+      };
+    },
+  });
+  try {
+    const endpoint = { base_url: model.url };
+    const { id } = await client.runs.create({
+      ...{ name: "failing tools", environment: "calculator", model: "m", endpoint, num_examples: 3 },
+    });
+    for await (const _ of client.runs.events(id));
+    const { page, wrong } = await tabAt("/");
+    const clicks = await click(page, link("failing tools"), (on) => on.getByRole("tab", { name: "Tools" }));
+    expect(clicks).toBe(2);
+    const said = async () => plain(await textOf(page.getByRole("tabpanel").getByRole("status")));
+    await expect.poll(said).toMatch(/^The tool multiply failed most: 3 of its 3 calls, 100 %, most often with .*bad arguments/);
+    expect(wrong).toEqual([]);
+  } finally {
+    await model.stop();
+  }
+});
+
+test("a turn shows how the environment's state changed since the turn before", async () => {
+  let answered = 0;
+  const model = await startScriptedModel({
+    reply: () => {
+      answered += 1;
+      return { tool_calls: [{ name: "guess", arguments: { number: answered } }] };
+    },
+  });
+  try {
+    const { id } = await client.runs.create({
+      ...{ environment: "guess-number", model: "m", endpoint: { base_url: model.url }, num_examples: 1 },
+    });
+    for await (const _ of client.runs.events(id));
+    const { data } = await client.rollouts.list(id);
+    const { page, wrong } = await tabAt(`/rollouts/${data[0]?.id}?turn=1`);
+    const turn = page.locator('article[data-index="1"]');
+    await turn.getByRole("button", { name: "State" }).click();
+    const state = turn.getByRole("region", { name: "State after turn 1" });
+    await expect.poll(async () => plain(await textOf(state))).toContain("changed since turn 0");
+    expect(await state.locator("ins").count()).toBeGreaterThan(0);
+    expect(wrong).toEqual([]);
+  } finally {
+    await model.stop();
+  }
+});
+
+test("the mean of a run with few scores is marked as that of a part", async () => {
+  const { page } = await tabAt(`/runs/${stage.hostile}`);
+  await page.locator(".stats").first().waitFor();
+  const whole = await tabAt(`/runs/${stage.before}`);
+  expect(plain(await textOf(whole.page.locator(".stats").first()))).toMatch(/^Mean reward 0/);
+  expect(await inPage(page, "document.documentElement.scrollWidth - innerWidth")).toBe(0);
+});

@@ -1,0 +1,185 @@
+/** What the pages of trainings compute: the difference of two steps, and which training learns fastest. */
+import { expect, test } from "vitest";
+import type { RolloutSummary } from "../../src/contract/rollout-list.ts";
+import type { OutlineTurn } from "../../src/contract/turns.ts";
+import { differenceText, dollarsText, numberText, percentText, scoreText } from "../../src/web/components/format.ts";
+import { pointText, valueAt } from "../../src/web/components/plot-point.ts";
+import { curveOf, hasAxis, learningOf, overlayOf, usualLevel } from "../../src/web/pages/compare/learning.ts";
+import { textDifference } from "../../src/web/pages/compare/text-difference.ts";
+import { stateDifference } from "../../src/web/pages/rollout/state-difference.ts";
+import { isBinary, rewardSeries } from "../../src/web/pages/run/reward-series.ts";
+import { seriesOf } from "../../src/web/pages/run/series.ts";
+import {
+  causesOf,
+  countTools,
+  factsOfStep,
+  scoreChanges,
+  sharedTasks,
+  toolCauses,
+} from "../../src/web/pages/run/step-facts.ts";
+
+function row(task_key: string, reward: number | null, change: Partial<RolloutSummary> = {}): RolloutSummary {
+  const scores = reward === null ? [] : [{ name: "right", score: reward, weight: 1 }];
+  return {
+    ...{ object: "rollout_summary", id: `ro_${task_key}`, run_id: "run_1", group: Number(task_key), slot: 0, attempt: 0 },
+    ...{ superseded_by: null, status: "done", cancelling: false, outcome: reward === null ? "failed" : "scored" },
+    ...{ reason: null, task_key, task_text: `task ${task_key}`, example_id: 0, member: null, reward, advantage: null },
+    ...{ scores, scores_left_out: 0, stop_condition: "no_tools_called", is_truncated: false, turns: 1, calls: 1 },
+    ...{ prompt_tokens: 10, completion_tokens: 10, started_at: 0, ended_at: 1, duration: 1, error: null },
+    ...{ cost: { policy_micros: null, judge_micros: 0, charged_micros: 0 }, step: 1, has_judgements: false },
+    ...change,
+  };
+}
+
+test("the change of the reward is divided among its scores by their weights, and large changes are named", () => {
+  const scores = (right: number, brief: number) => ({
+    scores: [
+      { name: "right", score: right, weight: 1 },
+      { name: "brief", score: brief, weight: 0.1 },
+      { name: "calls", score: 3, weight: 0 },
+    ],
+  });
+  const before = factsOfStep([row("1", 1.1, scores(1, 1)), row("2", 1, scores(1, 0))]);
+  const cut = { is_truncated: true, completion_tokens: 90 };
+  const now = factsOfStep([row("1", 0, { ...scores(0, 0), ...cut }), row("3", null, { scores: [] })]);
+  expect(scoreChanges(before, now).map(({ name, part }) => [name, part])).toEqual([
+    ["right", -1],
+    ["brief", -0.05],
+    ["calls", 0],
+  ]);
+  expect(causesOf(before, now).map(({ kind, name }) => `${kind} ${name}`.trim())).toEqual([
+    "score right",
+    "score brief",
+    "cut off",
+    "failed",
+    "tokens",
+  ]);
+  expect(sharedTasks(before, now)).toEqual({ n: 1, before: 1.1, now: 0 });
+  expect(now.tasks.map(({ task_key, mean }) => [task_key, mean])).toEqual([
+    ["1", 0],
+    ["3", null],
+  ]);
+});
+
+test("a step without rollouts has no means, never 0", () => {
+  expect(factsOfStep([])).toMatchObject({ rollouts: 0, reward: null, cut_off: null, turns: null, tasks: [] });
+});
+
+test("failed calls are counted by tool, as recorded or else by the results in the next turn", () => {
+  const turn = (index: number, change: Partial<OutlineTurn>): OutlineTurn => ({
+    ...{ index, at_ms: 0, latency_ms: 0, calls: 1, messages: 0, tool_calls: 0, tools: [], failed: 0, stored_bytes: 0 },
+    ...{ is_truncated: false, forked: false, ...change },
+  });
+  const counts = new Map();
+  countTools(
+    [
+      turn(0, { tool_calls: 2, tools: ["add"], tool_calls_failed: 1 }),
+      turn(1, { tool_calls: 1, tools: ["look"], failed: 1 }),
+      turn(2, { failed: 1 }),
+    ],
+    counts,
+  );
+  expect(Object.fromEntries(counts)).toEqual({ add: { calls: 2, failed: 1 }, look: { calls: 1, failed: 1 } });
+  expect(toolCauses(new Map(), counts).map(({ name, now }) => [name, now])).toEqual([
+    ["look", 1],
+    ["add", 0.5],
+  ]);
+});
+
+const steps = (...rewards: readonly (number | null)[]) =>
+  rewards.map((reward, at) => ({
+    step: at + 1,
+    at: 1000 + 60 * (at + 1),
+    values: { ...(reward !== null && { "train/agg/all/reward/mean": reward }), "batch/tokens": 500 },
+  }));
+
+test("the training that reaches the level first is the fastest, by steps, by time and by tokens", () => {
+  const slow = { id: "slow", created_at: 1000, steps: steps(0.1, 0.2, null, 0.6) };
+  const fast = { id: "fast", created_at: 1050, steps: steps(0.1, 0.7, 0.6) };
+  const curves = (axis: "step" | "time" | "tokens") => [slow, fast].map((run) => curveOf(run, axis, 0));
+  expect(usualLevel(curves("step"))).toBe(0.4);
+  const reached = (axis: "step" | "time" | "tokens") =>
+    learningOf(curves(axis), 0.4).map(({ id, reached: at }) => [id, at]);
+  expect(reached("step")).toEqual([
+    ["fast", 2],
+    ["slow", 4],
+  ]);
+  expect(reached("time")).toEqual([
+    ["fast", 70],
+    ["slow", 240],
+  ]);
+  expect(reached("tokens")).toEqual([
+    ["fast", 1000],
+    ["slow", 2000],
+  ]);
+  expect(learningOf(curves("step"), 9).map(({ id, reached: at }) => [id, at])).toEqual([
+    ["fast", null],
+    ["slow", null],
+  ]);
+  expect(hasAxis("tokens", [{ ...slow, steps: slow.steps.map((step) => ({ ...step, values: {} })) }])).toBe(false);
+});
+
+test("a point of another curve is no gap, and its value is the one before it", () => {
+  const { at, values } = overlayOf([
+    { id: "a", at: [1, 3], rewards: [0.1, 0.3], smoothed: [0.1, 0.3] },
+    { id: "b", at: [2, 3], rewards: [0.2, null], smoothed: [0.2, null] },
+  ]);
+  expect(at).toEqual([1, 2, 3]);
+  expect(values).toEqual([
+    [0.1, undefined, 0.3],
+    [undefined, 0.2, null],
+  ]);
+  const series = values.map((of, index) => ({ name: `run ${index}`, values: of }));
+  expect(pointText("step 2", series, 1)).toBe("step 2: run 0 0.1, run 1 0.2");
+  expect(valueAt({ name: "b", values: values[1] ?? [] }, 2)).toBe("not measured");
+});
+
+test("rewards that are all 0 or 1 are drawn as a share with its interval, within 0 and 1", () => {
+  const bins = [
+    { from: 0, to: 1, n: 3 },
+    { from: 1, to: 2, n: 5 },
+  ];
+  expect(isBinary({ whole: true, bins })).toBe(true);
+  expect(isBinary({ whole: true, bins: [...bins, { from: 2, to: 3, n: 1 }] })).toBe(false);
+  expect(isBinary({ whole: false, bins })).toBe(false);
+  const all = "train/agg/all/reward";
+  const values = { [`${all}/mean`]: 0.9, [`${all}/ci95_low`]: 0.7, [`${all}/ci95_high`]: 1.1, [`${all}/p10`]: 0 };
+  const series = seriesOf([{ step: 1, at: 0, values }]);
+  expect(rewardSeries(series, 0, true)).toEqual([{ name: "share of the step", values: [0.9], low: [0.7], high: [1] }]);
+  expect(rewardSeries(series, 0, false)).toMatchObject([{ name: "mean of the step", low: [0], high: [null] }]);
+});
+
+test("numbers have the true minus sign", () => {
+  expect([numberText(-1.25), scoreText(-0.5), percentText(-0.31), dollarsText(-250_000)]).toEqual([
+    "−1.25",
+    "−0.500",
+    "−31\u00a0%",
+    "−$0.25",
+  ]);
+  expect([differenceText(0.125), differenceText(-0.125), differenceText(-0.0001), numberText(1e-8)]).toEqual([
+    "+0.125",
+    "−0.125",
+    "0.000",
+    "1e−8",
+  ]);
+});
+
+test("texts are compared by word or by sentence, each with its own changed parts", () => {
+  const changed = (parts: readonly { readonly text: string; readonly changed: boolean }[]) =>
+    parts.filter((part) => part.changed).map(({ text }) => text.trim());
+  const [old, fresh] = ["It is four. I am sure.", "It is five. I am sure."];
+  const byWord = textDifference(old, fresh, "word");
+  expect([changed(byWord.old), changed(byWord.fresh)]).toEqual([["four"], ["five"]]);
+  const bySentence = textDifference(old, fresh, "sentence");
+  expect([changed(bySentence.old), changed(bySentence.fresh)]).toEqual([["It is four."], ["It is five."]]);
+  expect(bySentence.fresh.map(({ text }) => text).join("")).toBe(fresh);
+});
+
+test("a state is shown as its changed lines with a few lines around them", () => {
+  const state = (guesses: number) => ({ ...Object.fromEntries(Array.from("abcdefgh", (name) => [name, 1])), guesses });
+  const lines = stateDifference(state(1), state(2));
+  expect(lines.filter(({ kind }) => kind === "removed").map(({ text }) => text.trim())).toEqual(['"guesses": 1']);
+  expect(lines.filter(({ kind }) => kind === "added").map(({ text }) => text.trim())).toEqual(['"guesses": 2']);
+  expect(lines.find(({ kind }) => kind === "left out")?.text).toBe("6");
+  expect(stateDifference(null, { a: 1 })).toEqual([{ kind: "same", text: '{\n  "a": 1\n}\n' }]);
+});
