@@ -85,7 +85,9 @@ test("in two clicks a reader learns which tool failed most, and with which text"
     const clicks = await click(page, link("failing tools"), (on) => on.getByRole("tab", { name: "Tools" }));
     expect(clicks).toBe(2);
     const said = async () => plain(await textOf(page.getByRole("tabpanel").getByRole("status")));
-    await expect.poll(said).toMatch(/^The tool multiply failed most: 3 of its 3 calls, 100 %, most often with .*bad arguments/);
+    await expect
+      .poll(said)
+      .toMatch(/^The tool multiply failed most: 3 of its 3 calls, 100 %, most often with .*bad arguments/);
     expect(wrong).toEqual([]);
   } finally {
     await model.stop();

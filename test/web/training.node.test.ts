@@ -21,7 +21,14 @@ import {
 function row(task_key: string, reward: number | null, change: Partial<RolloutSummary> = {}): RolloutSummary {
   const scores = reward === null ? [] : [{ name: "right", score: reward, weight: 1 }];
   return {
-    ...{ object: "rollout_summary", id: `ro_${task_key}`, run_id: "run_1", group: Number(task_key), slot: 0, attempt: 0 },
+    ...{
+      object: "rollout_summary",
+      id: `ro_${task_key}`,
+      run_id: "run_1",
+      group: Number(task_key),
+      slot: 0,
+      attempt: 0,
+    },
     ...{ superseded_by: null, status: "done", cancelling: false, outcome: reward === null ? "failed" : "scored" },
     ...{ reason: null, task_key, task_text: `task ${task_key}`, example_id: 0, member: null, reward, advantage: null },
     ...{ scores, scores_left_out: 0, stop_condition: "no_tools_called", is_truncated: false, turns: 1, calls: 1 },

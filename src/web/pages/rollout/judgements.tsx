@@ -101,15 +101,27 @@ function Question({ question: { messages, messages_left_out } }: { readonly ques
 }
 
 function AskedMessage({ message }: { readonly message: MessageBeginning }) {
-  const text = textIn(message);
   const cut = message.content.reduce((sum, part) => sum + part.length - part.text.length, 0);
+  const text = (
+    <>
+      <ShownBlock text={textIn(message)} />
+      {cut > 0 && <p className="soft">{countText(cut)} more characters are not shown.</p>}
+    </>
+  );
+  if (message.role === "system") {
+    return (
+      <details>
+        <summary>Instructions to the judge</summary>
+        {text}
+      </details>
+    );
+  }
   return (
     <>
       <p className="soft asked-role">
         Asked, as <Shown text={message.role} most={50} />:
       </p>
-      <ShownBlock text={text} />
-      {cut > 0 && <p className="soft">{countText(cut)} more characters are not shown.</p>}
+      {text}
     </>
   );
 }
