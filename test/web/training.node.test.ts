@@ -141,7 +141,7 @@ test("a point of another curve is no gap, and its value is the one before it", (
   expect(valueAt({ name: "b", values: values[1] ?? [] }, 2)).toBe("not measured");
 });
 
-test("rewards that are all 0 or 1 are drawn as a share with its interval, within 0 and 1", () => {
+test("rewards are drawn with the interval of their mean; those that are all 0 or 1 as a share, within 0 and 1", () => {
   const bins = [
     { from: 0, to: 1, n: 3 },
     { from: 1, to: 2, n: 5 },
@@ -153,7 +153,10 @@ test("rewards that are all 0 or 1 are drawn as a share with its interval, within
   const values = { [`${all}/mean`]: 0.9, [`${all}/ci95_low`]: 0.7, [`${all}/ci95_high`]: 1.1, [`${all}/p10`]: 0 };
   const series = seriesOf([{ step: 1, at: 0, values }]);
   expect(rewardSeries(series, 0, true)).toEqual([{ name: "share of the step", values: [0.9], low: [0.7], high: [1] }]);
-  expect(rewardSeries(series, 0, false)).toMatchObject([{ name: "mean of the step", low: [0], high: [null] }]);
+  expect(rewardSeries(series, 0, false)).toMatchObject([{ name: "mean of the step", low: [0.7], high: [1.1] }]);
+  const old = seriesOf([{ step: 1, at: 0, values: { [`${all}/mean`]: 0.9, [`${all}/p10`]: 0, [`${all}/p90`]: 1 } }]);
+  expect(rewardSeries(old, 0, false)).toMatchObject([{ low: [0], high: [1] }]);
+  expect(rewardSeries(old, 0, true)).toEqual([{ name: "share of the step", values: [0.9] }]);
 });
 
 test("numbers have the true minus sign", () => {
@@ -179,6 +182,8 @@ test("texts are compared by word or by sentence, each with its own changed parts
   expect([changed(byWord.old), changed(byWord.fresh)]).toEqual([["four"], ["five"]]);
   const bySentence = textDifference(old, fresh, "sentence");
   expect([changed(bySentence.old), changed(bySentence.fresh)]).toEqual([["It is four."], ["It is five."]]);
+  const phrase = textDifference("I do not know.", "It is answer 21.", "word");
+  expect([changed(phrase.old), changed(phrase.fresh)]).toEqual([["I do not know"], ["It is answer 21"]]);
   expect(bySentence.fresh.map(({ text }) => text).join("")).toBe(fresh);
 });
 

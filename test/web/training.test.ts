@@ -15,7 +15,7 @@ beforeAll(async () => {
   const right = (...shares: readonly number[]) => shares.map((share) => ({ right: share }));
   const drop = { right: 2, misuses: true };
   runs.dropping = await playTraining(client, stage.url, "dropping", [...right(3, 5, 7), drop, ...right(8)]);
-  runs.steady = await playTraining(client, stage.url, "steady", right(3, 7, 8, 9, 9));
+  runs.steady = await playTraining(client, stage.url, "steady", right(5, 8, 8, 9, 9));
   runs.slow = await playTraining(client, stage.url, "slow", right(2, 2, 3, 3, 4));
 });
 

@@ -4,7 +4,7 @@
  * 0. Below the chart are the values of the point that the mouse or the arrow keys select, or else of the last point.
  * For a screen reader the chart is a slider along the horizontal axis.
  */
-import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type MouseEvent, useEffect, useId, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { colourOf, onThemeChange } from "../layout/theme.ts";
@@ -28,11 +28,12 @@ interface PlotProps {
 const DASHES: readonly number[][] = [[], [6, 3], [2, 2], [8, 3, 2, 3], [1, 3], [10, 4], [4, 2, 1, 2], [3, 6]];
 
 export function Plot(props: PlotProps) {
-  const { title, x, at, series, height = 220 } = props;
+  const { title, x, at, series, height = 220, picked } = props;
   const heading = useId();
   const [asTable, setAsTable] = useState(false);
   const [pointed, setPointed] = useState<number | null>(null);
-  const index = Math.min(pointed ?? at.length - 1, at.length - 1);
+  const marked = picked === undefined ? -1 : at.indexOf(picked);
+  const index = Math.min(pointed ?? (marked === -1 ? at.length - 1 : marked), at.length - 1);
   const empty = at.length === 0 || series.every(({ values }) => values.every((value) => value == null));
   return (
     <figure className="plot" aria-labelledby={heading}>
@@ -47,7 +48,12 @@ export function Plot(props: PlotProps) {
       {!empty && !asTable && (
         <>
           <Canvas {...props} height={height} index={index} onPoint={setPointed} />
-          <Legend name={`${x} ${numberText(at[index])}`} isLast={pointed === null} series={series} index={index} />
+          <Legend
+            name={`${x} ${numberText(at[index])}`}
+            isLast={pointed === null && marked === -1}
+            series={series}
+            index={index}
+          />
         </>
       )}
     </figure>
@@ -108,11 +114,16 @@ function Canvas(props: CanvasProps) {
     onPoint(null);
     plot.current?.setCursor(NOWHERE, false);
   };
-  const pick = () => onPick?.(at[index] ?? 0);
+  const pick = (picked: number) => onPick?.(at[picked] ?? 0);
+  // By the place of the click: the selected point follows the mouse only at the next frame.
+  const click = ({ target, clientX }: MouseEvent) => {
+    const area = isOver(target) ? plot.current?.over.getBoundingClientRect() : undefined;
+    if (area !== undefined) pick(plot.current?.posToIdx(clientX - area.left) ?? index);
+  };
   const press = (event: KeyboardEvent) => {
     const to = pointFrom(event.key, index, at.length);
     if (to !== null) point(to);
-    else if (event.key === "Enter") pick();
+    else if (event.key === "Enter") pick(index);
     else return;
     event.preventDefault();
   };
@@ -129,7 +140,7 @@ function Canvas(props: CanvasProps) {
       aria-valuetext={pointText(`${x} ${numberText(at[index])}`, series, index)}
       onKeyDown={press}
       onBlur={leave}
-      onClick={({ target }) => isOver(target) && pick()}
+      onClick={click}
     />
   );
 }

@@ -23,8 +23,27 @@ export function textDifference(old: string, fresh: string, unit: Unit): TextDiff
   const parts = compare(old, fresh, { timeout: PATIENCE });
   if (parts === undefined) return { old: [{ text: old, changed: true }], fresh: [{ text: fresh, changed: true }] };
   const side = (not: "added" | "removed") =>
-    parts
-      .filter((part) => !part[not])
-      .map(({ value, added, removed }) => ({ text: value, changed: added === true || removed === true }));
+    joined(
+      parts
+        .filter((part) => !part[not])
+        .map(({ value, added, removed }) => ({ text: value, changed: added === true || removed === true })),
+    );
   return { old: side("added"), fresh: side("removed") };
+}
+
+/** Joins changed parts between which there is only white space. */
+function joined(parts: readonly TextPart[]): readonly TextPart[] {
+  const all: TextPart[] = [];
+  for (const part of parts) {
+    const [space, before] = [all.at(-1), all.at(-2)];
+    const last = all.length - 1;
+    if (space?.changed === part.changed) {
+      all[last] = { text: space.text + part.text, changed: part.changed };
+    } else if (part.changed && space !== undefined && before !== undefined && space.text.trim() === "") {
+      all.splice(last - 1, 2, { text: before.text + space.text + part.text, changed: true });
+    } else {
+      all.push(part);
+    }
+  }
+  return all;
 }

@@ -70,8 +70,8 @@ function OneJudgement({ judgement, question }: OneJudgementProps) {
         <Fact name="Model asked">
           <Shown text={model} most={200} />
         </Fact>
-        <Fact name="Hash of the question">
-          <code title={key}>{key.slice(0, 8)}</code>
+        <Fact name="Question">
+          SHA-256 <code title={key}>{key.slice(0, 8)}</code>
           {left_out > 0 && `; ${countText(left_out)} characters were cut out of its middle`}
         </Fact>
         <Fact name="Cost">{cached ? "nothing: an earlier judgement was reused" : spentText(spent)}</Fact>

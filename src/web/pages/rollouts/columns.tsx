@@ -29,7 +29,7 @@ export interface From {
 }
 
 /** They fit side by side on a screen of 1,280 pixels. */
-const SHOWN_FIRST = ["rollout", "task", "answer", "expected", "outcome", "reward", "turns", "tokens"] as const;
+const SHOWN_FIRST = ["rollout", "task", "answer", "expected", "outcome", "reward", "turns"] as const;
 
 /** The default columns; with the judges' words if the run has judges, and errors if it has failed rollouts. */
 export function firstColumns({ counts, judges }: Pick<RunView, "counts" | "judges">): readonly string[] {

@@ -5,8 +5,8 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Judgement } from "../../../contract/judgement.ts";
 import type { RolloutSummary } from "../../../contract/rollout-list.ts";
-import type { MessageBeginning, RolloutHead } from "../../../contract/turns.ts";
 import { allSeen } from "../../../contract/shown-text.ts";
+import type { MessageBeginning, RolloutHead } from "../../../contract/turns.ts";
 import { api } from "../../client.ts";
 import { NOTHING } from "../../components/format.ts";
 import { Shown } from "../../components/shown.tsx";

@@ -1,7 +1,6 @@
 /**
- * The reward of a training by step. A click or Enter compares the step with the step before it. Rewards that are all 0
- * or 1 are drawn as a share with its 95 % interval, because their percentiles would fill the whole chart; other rewards
- * with their 10th to 90th percentile.
+ * The reward of a training by step, with the 95 % interval of its mean. Rewards that are all 0 or 1 are named as a share.
+ * A click or Enter compares the step with the step before it.
  */
 import { useQuery } from "@tanstack/react-query";
 import type { RunView } from "../../../contract/run.ts";
@@ -9,9 +8,15 @@ import { useAddress } from "../../address.ts";
 import { Plot } from "../../components/plot.tsx";
 import { hasEnded } from "./progress.ts";
 import { rewardByStep } from "./reward-by-step.tsx";
-import { isBinary, rewardSeries, SMOOTHING, smoothingOf } from "./reward-series.ts";
+import { type Band, bandOf, isBinary, rewardSeries, SMOOTHING, smoothingOf } from "./reward-series.ts";
 import type { RunSeries } from "./series.ts";
 import { StepDifference } from "./step-difference.tsx";
+
+const BANDS: Readonly<Record<NonNullable<Band> | "none", string>> = {
+  interval: "The band is the 95 % interval of the mean, over the groups of the step.",
+  percentiles: "The band is the 10th to the 90th percentile of the rewards.",
+  none: "",
+};
 
 export function RewardPlot({ run, series }: { readonly run: RunView; readonly series: RunSeries }) {
   const [search, change] = useAddress();
@@ -34,10 +39,7 @@ export function RewardPlot({ run, series }: { readonly run: RunView; readonly se
       <div className="row">
         <SmoothingChoice value={chosen} onChange={(smoothing) => change({ smooth: smoothing })} />
         <span className="soft">
-          {isShare
-            ? "The band is the 95 % interval of the share, over the step's groups."
-            : "The band is the 10th to the 90th percentile of the rewards."}{" "}
-          Click a step, or press Enter on it, to see what changed.
+          {BANDS[bandOf(series, isShare) ?? "none"]} Click a step, or press Enter on it, to see what changed.
         </span>
       </div>
       {step !== undefined && <StepDifference key={step} run={run} series={series} step={step} onStep={openStep} />}

@@ -17,14 +17,25 @@ export function isBinary({ whole, bins }: Pick<Histogram, "whole" | "bins">): bo
   return whole && used.length > 0 && used.every(({ from, to }) => from >= 0 && to <= 2);
 }
 
+/** What the band around the mean reward is; null if none is drawn. */
+export type Band = "interval" | "percentiles" | null;
+
+/**
+ * The 95 % interval of the mean. Steps of earlier releases do not have it: percentiles are drawn then, unless every
+ * reward is 0 or 1, because they would fill the whole chart.
+ */
+export function bandOf(series: RunSeries, isShare: boolean): Band {
+  if (series.names.includes(`${REWARD}/ci95_low`)) return "interval";
+  return isShare ? null : "percentiles";
+}
+
 export function rewardSeries(series: RunSeries, weight: number, isShare: boolean): readonly Series[] {
   const mean = series.of(`${REWARD}/mean`);
-  const clipped = (name: string) =>
-    series.of(`${REWARD}/${name}`).map((value) => (value === null ? null : Math.max(0, Math.min(1, value))));
-  const band = isShare
-    ? { low: clipped("ci95_low"), high: clipped("ci95_high") }
-    : { low: series.of(`${REWARD}/p10`), high: series.of(`${REWARD}/p90`) };
-  const measured = { name: isShare ? "share of the step" : "mean of the step", values: mean, ...band };
+  const measured = {
+    name: isShare ? "share of the step" : "mean of the step",
+    values: mean,
+    ...edges(series, isShare),
+  };
   const others = series.names
     .filter((name) => /^eval\/.*\/reward$/.test(name))
     .map((name) => ({
@@ -33,4 +44,15 @@ export function rewardSeries(series: RunSeries, weight: number, isShare: boolean
     }));
   if (weight === 0) return [measured, ...others];
   return [measured, { name: `smoothed by ${weight}`, values: smooth(mean, weight) }, ...others];
+}
+
+function edges(series: RunSeries, isShare: boolean): Pick<Series, "low" | "high"> {
+  const band = bandOf(series, isShare);
+  if (band === null) return {};
+  if (band === "percentiles") return { low: series.of(`${REWARD}/p10`), high: series.of(`${REWARD}/p90`) };
+  const within = (value: number | null) => (value === null || !isShare ? value : Math.max(0, Math.min(1, value)));
+  return {
+    low: series.of(`${REWARD}/ci95_low`).map(within),
+    high: series.of(`${REWARD}/ci95_high`).map(within),
+  };
 }

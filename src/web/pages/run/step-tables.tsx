@@ -57,7 +57,8 @@ export function MeasureTable({ series, step, before }: MeasureTableProps) {
   };
   const rows = [...MEASURES, ...moreMeasures(series.names)].flatMap(({ name, title, text }) => {
     const [then, now] = [at(name, before), at(name, step)];
-    return then === null && now === null ? [] : [{ name, title, text, then, now }];
+    // A measure that is 0 in both steps says nothing about a change.
+    return (then ?? 0) === 0 && (now ?? 0) === 0 ? [] : [{ name, title, text, then, now }];
   });
   return (
     <Scroll label="Measures of the two steps">
