@@ -1,16 +1,18 @@
 /** Every page, at three widths and in both themes: no serious accessibility fault, and nothing in the console. */
 import axe from "axe-core";
 import type { Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { RollcallClient } from "../../src/sdk/client.ts";
 import { inPage } from "./browser.ts";
 import { LETTERS, SEARCHING, WHEEL } from "./published.ts";
 import { stage, tabAt, useBrowser } from "./tabs.ts";
+import { playTraining } from "./trainings.ts";
 
 useBrowser();
 
 const { before, after, hostile, training, longRollout } = stage;
 const at = encodeURIComponent;
-const PATHS = [
+const paths = [
   ...["/", "/sign-in", "/runs/new?environment=judged-qa", "/runs/new?kind=training", `/runs/${before}`],
   ...["groups", "settings", "json"].map((tab) => `/runs/${before}?tab=${tab}`),
   ...[`/runs/${training}`, `/runs/${training}?tab=report`, `/runs/${hostile}`, `/runs/${before}/rollouts`],
@@ -25,6 +27,12 @@ const PATHS = [
   ...[`/fleets/${stage.fleet}`, "/triggers", `/triggers/${stage.trigger}`, "/webhooks", `/webhooks/${stage.webhook}`],
   ...["/keys", "/usage", stage.report.slice(stage.url.length)],
 ];
+
+beforeAll(async () => {
+  const client = new RollcallClient({ baseUrl: stage.url, apiKey: stage.key });
+  const other = await playTraining(client, stage.url, "another training", [{ right: 3 }, { right: 7, misuses: true }]);
+  paths.push(`/compare?runs=${training},${other}`, `/runs/${other}?step=2`, `/runs/${other}?tab=tools`);
+});
 
 interface Violation {
   readonly impact: string;
@@ -50,7 +58,7 @@ for (const scheme of ["light", "dark"] as const) {
     async (width) => {
       const { page, wrong } = await tabAt("/", { width, scheme });
       const faults: string[] = [];
-      for (const path of PATHS) {
+      for (const path of paths) {
         await page.goto(stage.url + path);
         await page.locator("h1").first().waitFor();
         await expect.poll(() => page.locator(".loading").count()).toBe(0);

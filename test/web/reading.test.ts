@@ -74,7 +74,7 @@ test("a judge's output is shown in parts: its judgement, its reason, its model, 
     Verdict: expect.stringMatching(/^(right|wrong) read from its answer$/),
     Reason: expect.stringMatching(/^the reply names/),
     "Model asked": "judge",
-    Question: expect.stringMatching(/^not stored with the rollout; SHA-256 [0-9a-f]{8}$/),
+    Question: expect.stringMatching(/^SHA-256 [0-9a-f]{8}$/),
     Cost: expect.stringMatching(/^\$0\.0\d+: \d+ tokens in, \d+ out, 1 call$/),
   });
   expect(wrong).toEqual([]);

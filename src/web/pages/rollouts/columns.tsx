@@ -31,14 +31,12 @@ export interface From {
 /** They fit side by side on a screen of 1,280 pixels. */
 const SHOWN_FIRST = ["rollout", "task", "answer", "expected", "outcome", "reward", "turns"] as const;
 
-/** The default columns; with the judges' words if the run has judges, and errors if it has failed rollouts. */
+/** The default columns: with the judges' words if the run has judges, and with errors if it has failed rollouts. */
 export function firstColumns({ counts, judges }: Pick<RunView, "counts" | "judges">): readonly string[] {
-  return [
-    ...SHOWN_FIRST,
-    ...(Object.keys(judges).length === 0 ? [] : ["judge"]),
-    ...(sum(counts.failed) === 0 ? [] : ["error"]),
-  ];
+  const hasJudges = Object.keys(judges).length > 0;
+  return [...SHOWN_FIRST, hasJudges ? "judge" : "tokens", ...(sum(counts.failed) === 0 ? [] : ["error"])];
 }
+
 const SCORE = "score:";
 
 export interface Choosable {
@@ -130,8 +128,8 @@ function IDENTITY({ list, filter, sort }: From): readonly Column<RolloutSummary>
       least: 14,
       cell: (row) => <TaskName task={row} />,
     },
-    { id: "answer", header: "Last answer", least: 12, cell: (row) => <LastAnswer row={row} /> },
-    { id: "expected", header: "Expected", least: 9, cell: (row) => <ExpectedAnswer row={row} /> },
+    { id: "answer", header: "Last answer", least: 14, cell: (row) => <LastAnswer row={row} /> },
+    { id: "expected", header: "Expected", least: 11, cell: (row) => <ExpectedAnswer row={row} /> },
     {
       id: "member",
       header: "Member",
@@ -143,7 +141,7 @@ function IDENTITY({ list, filter, sort }: From): readonly Column<RolloutSummary>
 }
 
 const RESULT: readonly Column<RolloutSummary>[] = [
-  { id: "judge", header: "Judges", least: 12, cell: (row) => <JudgesWord row={row} /> },
+  { id: "judge", header: "Judges", least: 14, cell: (row) => <JudgesWord row={row} /> },
   {
     id: "reward",
     header: "Reward",
