@@ -16,7 +16,7 @@ const headersOf = async (page: Page) => {
 const OVER = `[...document.querySelectorAll(".data-table, .data-table .head .td")].map((one) => one.scrollWidth - one.clientWidth)`;
 
 test("at 1,280 pixels every default column is completely visible, including what stopped the rollout", async () => {
-  const { page, wrong } = await tabAt(`/runs/${stage.training}/rollouts?sort=-tokens`, { width: 1280 });
+  const { page, wrong } = await tabAt(`/runs/${stage.training}/rollouts?sort=-turns`, { width: 1280 });
   const headers = await headersOf(page);
   expect(headers).toEqual([
     "Rollout",
@@ -25,8 +25,8 @@ test("at 1,280 pixels every default column is completely visible, including what
     "Expected",
     "Outcome",
     "Reward",
-    "Turns",
-    "Tokens in, out ▼",
+    "Turns ▼",
+    "Stopped by",
   ]);
   expect(await inPage(page, OVER)).toEqual(new Array(headers.length + 1).fill(0));
   expect(wrong).toEqual([]);
@@ -34,7 +34,7 @@ test("at 1,280 pixels every default column is completely visible, including what
 
 test("errors have a default column if a rollout of the run failed, after the others", async () => {
   const { page } = await tabAt(`/runs/${stage.before}/rollouts?filter=outcome:failed`);
-  expect((await headersOf(page)).slice(-2)).toEqual(["Turns", "Error"]);
+  expect((await headersOf(page)).slice(-2)).toEqual(["Stopped by", "Error"]);
 });
 
 test("a rollout whose answer hit its token limit says so in the list, in its head and at its turn", async () => {
@@ -49,6 +49,7 @@ test("a rollout whose answer hit its token limit says so in the list, in its hea
     await mark.waitFor();
     expect(await mark.getAttribute("title")).toBe("an answer was cut off at a token limit");
     await expect.poll(() => textOf(page.locator("[data-row]"))).toContain("12 and");
+    expect(await textOf(page.locator("[data-row] .td").last())).toBe("no tools called");
     await page.locator("[data-row] a").first().click();
     await page.getByText("an answer was cut off at a token limit").waitFor();
     expect(await textOf(page.locator(".turn-head"))).toContain("answer cut off at its token limit");

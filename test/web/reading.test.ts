@@ -34,7 +34,7 @@ test("with keys alone: a run's rollout, its judge's reason, a copy of the turn, 
   await expect.poll(() => focused(page, "data-row")).toBe("1");
   await press(page, "Enter");
   await page.locator(".judgement").waitFor();
-  expect(await textOf(page.locator(".judgement pre"))).toMatch(/the reply names/);
+  expect(await textOf(page.locator(".judgement dd pre"))).toMatch(/the reply names/);
   await press(page, "c");
   await page.getByText("Turn 1 was copied").waitFor();
   const copied = await inPage(page, "navigator.clipboard.readText()");

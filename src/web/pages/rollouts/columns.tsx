@@ -29,12 +29,12 @@ export interface From {
 }
 
 /** They fit side by side on a screen of 1,280 pixels. */
-const SHOWN_FIRST = ["rollout", "task", "answer", "expected", "outcome", "reward", "turns"] as const;
+const SHOWN_FIRST = ["rollout", "task", "answer", "expected", "outcome", "reward", "stop"] as const;
 
 /** The default columns: with the judges' words if the run has judges, and with errors if it has failed rollouts. */
 export function firstColumns({ counts, judges }: Pick<RunView, "counts" | "judges">): readonly string[] {
   const hasJudges = Object.keys(judges).length > 0;
-  return [...SHOWN_FIRST, hasJudges ? "judge" : "tokens", ...(sum(counts.failed) === 0 ? [] : ["error"])];
+  return [...SHOWN_FIRST, hasJudges ? "judge" : "turns", ...(sum(counts.failed) === 0 ? [] : ["error"])];
 }
 
 const SCORE = "score:";
@@ -128,8 +128,8 @@ function IDENTITY({ list, filter, sort }: From): readonly Column<RolloutSummary>
       least: 14,
       cell: (row) => <TaskName task={row} />,
     },
-    { id: "answer", header: "Last answer", least: 14, cell: (row) => <LastAnswer row={row} /> },
-    { id: "expected", header: "Expected", least: 11, cell: (row) => <ExpectedAnswer row={row} /> },
+    { id: "answer", header: "Last answer", least: 13, cell: (row) => <LastAnswer row={row} /> },
+    { id: "expected", header: "Expected", least: 10, cell: (row) => <ExpectedAnswer row={row} /> },
     {
       id: "member",
       header: "Member",
@@ -141,7 +141,7 @@ function IDENTITY({ list, filter, sort }: From): readonly Column<RolloutSummary>
 }
 
 const RESULT: readonly Column<RolloutSummary>[] = [
-  { id: "judge", header: "Judges", least: 14, cell: (row) => <JudgesWord row={row} /> },
+  { id: "judge", header: "Judges", least: 13, cell: (row) => <JudgesWord row={row} /> },
   {
     id: "reward",
     header: "Reward",
