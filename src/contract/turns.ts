@@ -100,11 +100,13 @@ export const WholeTurn = named("WholeTurn", {
 });
 export type WholeTurn = z.infer<typeof WholeTurn>;
 
+const QUESTION_KEY = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
 /** What one judgement of a rollout was about. */
 export const JudgeQuestion = named("JudgeQuestion", {
   judge: z.string().describe("its name in `judges`").meta({ example: "default" }),
   model: z.string().meta({ example: "gpt-5-mini" }),
-  key: z.string().describe("sha256 of the question, as in the rollout's judgements"),
+  key: z.string().describe("sha256 of the question, as in the rollout's judgements").meta({ example: QUESTION_KEY }),
   pass: Count.describe("number of the judgement on the same question, from 0"),
   left_out: Count.describe("characters cut out of the middle of the evidence before it was sent"),
   messages: z
@@ -117,7 +119,7 @@ export const JudgeQuestion = named("JudgeQuestion", {
 });
 export type JudgeQuestion = z.infer<typeof JudgeQuestion>;
 
-export const JudgeQuestionList = listOf(JudgeQuestion, "JudgeQuestionList", "a key");
+export const JudgeQuestionList = listOf(JudgeQuestion, "JudgeQuestionList", QUESTION_KEY);
 export type JudgeQuestionList = z.infer<typeof JudgeQuestionList>;
 
 /** One turn without its texts. */

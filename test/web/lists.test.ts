@@ -18,16 +18,7 @@ const OVER = `[...document.querySelectorAll(".data-table, .data-table .head .td"
 test("at 1,280 pixels every default column is completely visible, including what stopped the rollout", async () => {
   const { page, wrong } = await tabAt(`/runs/${stage.training}/rollouts?sort=-turns`, { width: 1280 });
   const headers = await headersOf(page);
-  expect(headers).toEqual([
-    "Rollout",
-    "Task",
-    "Last answer",
-    "Expected",
-    "Outcome",
-    "Reward",
-    "Turns ▼",
-    "Stopped by",
-  ]);
+  expect(headers).toEqual(["Rollout", "Task", "Last answer", "Expected", "Outcome", "Reward", "Turns ▼", "Stopped by"]);
   expect(await inPage(page, OVER)).toEqual(new Array(headers.length + 1).fill(0));
   expect(wrong).toEqual([]);
 });
