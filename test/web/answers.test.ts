@@ -108,11 +108,11 @@ test("a turn shows how the environment's state changed since the turn before", a
     });
     for await (const _ of client.runs.events(id));
     const { data } = await client.rollouts.list(id);
-    const { page, wrong } = await tabAt(`/rollouts/${data[0]?.id}?turn=1`);
+    const { page, wrong } = await tabAt(`/rollouts/${data[0]?.id}?turn=2`);
     const turn = page.locator('article[data-index="1"]');
     await turn.getByRole("button", { name: "State" }).click();
-    const state = turn.getByRole("region", { name: "State after turn 1" });
-    await expect.poll(async () => plain(await textOf(state))).toContain("changed since turn 0");
+    const state = turn.getByRole("region", { name: "State after turn 2" });
+    await expect.poll(async () => plain(await textOf(state))).toContain("changed since turn 1");
     expect(await state.locator("ins").count()).toBeGreaterThan(0);
     expect(wrong).toEqual([]);
   } finally {

@@ -89,7 +89,8 @@ interface FirstDifferenceProps {
 /** Links to the first turn that differs. */
 function FirstDifference({ ids, apart }: FirstDifferenceProps) {
   if (apart === null) return <p>All turns that were read are the same.</p>;
-  const at = { turn: String(apart.turn) };
+  const number = apart.turn + 1;
+  const at = { turn: String(number) };
   return (
     <p>
       {apart.turn === 0 ? "Their first turns differ" : `They are the same up to turn ${apart.turn}`}: the{" "}
@@ -118,7 +119,7 @@ function TurnRow({ turn, old, fresh, unit }: TurnRowProps) {
   return (
     <tr>
       <th scope="row" className="numeric">
-        {countText(turn)}
+        {countText(turn + 1)}
       </th>
       <td>
         {old === undefined ? <i className="soft">it has no such turn</i> : <Output {...before} parts={parts.old} />}

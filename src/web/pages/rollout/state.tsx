@@ -37,11 +37,11 @@ function Difference({ turn, before, now }: DifferenceProps) {
   const lines = useMemo(() => stateDifference(before, now), [before, now]);
   const isSame = before !== null && lines.every(({ kind }) => kind === "same" || kind === "left out");
   return (
-    <section aria-label={`State after turn ${turn}`}>
+    <section aria-label={`State after turn ${turn + 1}`}>
       <p className="soft">
-        {before === null && `The environment's state after turn ${turn}.`}
-        {before !== null && isSame && `The environment's state is the same as after turn ${turn - 1}.`}
-        {before !== null && !isSame && `How the environment's state changed since turn ${turn - 1}.`}
+        {before === null && `The environment's state after turn ${turn + 1}.`}
+        {before !== null && isSame && `The environment's state is the same as after turn ${turn}.`}
+        {before !== null && !isSame && `How the environment's state changed since turn ${turn}.`}
       </p>
       {!isSame && (
         <pre className="shown difference">

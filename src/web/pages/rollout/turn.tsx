@@ -92,7 +92,9 @@ function TurnBody({ head, turn, after, open, markdown, onToggle }: BodyProps) {
           {whole.error !== null && <ErrorNote error={whole.error} onRetry={() => whole.refetch()} />}
           {layer === "tokens" && <TokensView id={head.id} turn={turn.index} />}
           {layer === "state" && <StateView id={head.id} turn={turn.index} />}
-          {layer === "json" && whole.data !== undefined && <JsonView value={whole.data} what={`turn ${turn.index}`} />}
+          {layer === "json" && whole.data !== undefined && (
+            <JsonView value={whole.data} what={`turn ${turn.index + 1}`} />
+          )}
         </>
       ) : (
         <p className="preview">

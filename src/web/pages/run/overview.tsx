@@ -65,7 +65,7 @@ const WHOLE = 0.9;
 
 interface NumbersProps {
   /** Without a status: a run that has ended. */
-  readonly run: Pick<RunView, "id" | "counts" | "report"> & Partial<Pick<RunView, "status">>;
+  readonly run: Pick<RunView, "id" | "counts" | "report" | "max_reward"> & Partial<Pick<RunView, "status">>;
 }
 
 export function Numbers({ run }: NumbersProps) {
@@ -86,7 +86,7 @@ export function Numbers({ run }: NumbersProps) {
                 may be different.
               </span>
             )}
-            <Behind run={id} reward={reward} />
+            <Behind run={run} />
           </>
         }
       />

@@ -32,7 +32,7 @@ export function RewardPlot({ run, series }: { readonly run: RunView; readonly se
         x="step"
         at={series.steps}
         height={260}
-        series={rewardSeries(series, Number(chosen), isShare)}
+        series={rewardSeries(series, Number(chosen), isShare, run.max_reward)}
         onPick={openStep}
         {...(step !== undefined && { picked: step })}
       />

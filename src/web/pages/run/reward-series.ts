@@ -29,7 +29,13 @@ export function bandOf(series: RunSeries, isShare: boolean): Band {
   return isShare ? null : "percentiles";
 }
 
-export function rewardSeries(series: RunSeries, weight: number, isShare: boolean): readonly Series[] {
+/** `best`: the best possible reward, drawn as a level; undefined if the environment does not declare it. */
+export function rewardSeries(
+  series: RunSeries,
+  weight: number,
+  isShare: boolean,
+  best: number | undefined,
+): readonly Series[] {
   const mean = series.of(`${REWARD}/mean`);
   const measured = {
     name: isShare ? "share of the step" : "mean of the step",
@@ -42,8 +48,9 @@ export function rewardSeries(series: RunSeries, weight: number, isShare: boolean
       name: `held out: ${name.split("/").slice(1, -1).join("/")}`,
       values: series.of(name),
     }));
-  if (weight === 0) return [measured, ...others];
-  return [measured, { name: `smoothed by ${weight}`, values: smooth(mean, weight) }, ...others];
+  const smoothed = weight === 0 ? [] : [{ name: `smoothed by ${weight}`, values: smooth(mean, weight) }];
+  const level = best === undefined ? [] : [{ name: "best possible", values: series.steps.map(() => best) }];
+  return [measured, ...smoothed, ...others, ...level];
 }
 
 function edges(series: RunSeries, isShare: boolean): Pick<Series, "low" | "high"> {
