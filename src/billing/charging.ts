@@ -10,6 +10,7 @@ import type { RunSpec } from "../kernel/messages/wire.ts";
 import { linesOf } from "../kernel/run/charged.ts";
 import type { JudgedTokens } from "../kernel/run/charges.ts";
 import type { SettledRow } from "../kernel/run/ended-rows.ts";
+import { policyMicros } from "../kernel/run/report-sums.ts";
 import type { RunHead } from "../kernel/run/schema.ts";
 import type { TrainBatch } from "../kernel/run/training-state.ts";
 import { chargeOf, pushCharge, type RolloutUse } from "./charge.ts";
@@ -68,11 +69,13 @@ export function settledEnd(spec: RunSpec, row: SettledRow, now: number): Settled
     source_id: row.id,
     at: carried ? now : (row.ended_at ?? now),
     lines: linesOf(row),
-    use: usedBy(row, carried),
+    use: usedBy(spec, row, carried),
   };
 }
 
-function usedBy(row: SettledRow, carried: boolean): UseCounts {
+function usedBy({ money }: RunSpec, row: SettledRow, carried: boolean): UseCounts {
+  const policy = policyMicros(money?.policy ?? undefined, row);
+  const judges = row.judge_calls === 0 ? 0 : row.judge_micros;
   return withoutNothing({
     rollouts: carried ? 0 : 1,
     scored: row.outcome === "scored" ? 1 : 0,
@@ -85,6 +88,9 @@ function usedBy(row: SettledRow, carried: boolean): UseCounts {
     judge_input_tokens: row.judge_prompt_tokens,
     judge_output_tokens: row.judge_completion_tokens,
     lost_calls: row.lost_calls,
+    policy_micros: policy ?? 0,
+    judge_micros: judges ?? 0,
+    priced_calls: (policy === null ? 0 : row.calls) + (judges === null ? 0 : row.judge_calls),
   });
 }
 

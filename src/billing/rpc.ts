@@ -25,6 +25,10 @@ export interface UseCounts {
   readonly pushes?: number;
   readonly byte_days?: number;
   readonly isolate_days?: number;
+  /** Micro-dollars of calls whose cost is known, by the prices of their endpoints, and the number of those calls. */
+  readonly policy_micros?: number;
+  readonly judge_micros?: number;
+  readonly priced_calls?: number;
 }
 
 /** A numbered sequence of a run: its ends, numbered by `finish_seq`, or the batches that its trainer took. */

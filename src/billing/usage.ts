@@ -8,6 +8,7 @@ import {
   type BucketWidth,
   type UsageBucket,
   type UsageGroup,
+  type UsageNames,
   type UsagePage,
   type UsageResult,
 } from "./wire.ts";
@@ -21,6 +22,8 @@ export interface UsageAsk {
   readonly end: number;
   readonly width: BucketWidth;
   readonly groups: readonly UsageGroup[];
+  /** Only usage with these names. */
+  readonly only: UsageNames;
   /** The buckets of a page. */
   readonly limit: number;
 }
@@ -35,8 +38,8 @@ export async function readUsage(env: Env, ask: UsageAsk): Promise<Result<UsagePa
   const end = Math.ceil(ask.end / width) * width;
   if (end <= from) return refuse("invalid_request", "end_time: must be after start_time", "end_time");
   const to = Math.min(end, from + ask.limit * width);
-  const { orgId, projectId, groups } = ask;
-  const query = { projectId, from, to, width, groups, limit: MOST_RESULTS + 1 };
+  const { orgId, projectId, groups, only } = ask;
+  const query = { projectId, from, to, width, groups, only, limit: MOST_RESULTS + 1 };
   const sums = await usageBetween(env.DB, orgId, query);
   if (sums.length > MOST_RESULTS) {
     const message = `limit: these buckets have over ${MOST_RESULTS} groups in total; request fewer buckets or fewer groups`;

@@ -188,6 +188,8 @@ export type StripeReceipt = z.infer<typeof StripeReceipt>;
 
 export const USAGE_GROUPS = ["project", "key", "environment", "model", "kind"] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
+/** A name for some of the groups. */
+export type UsageNames = Readonly<Partial<Record<UsageGroup, string | undefined>>>;
 
 /** The seconds of a bucket, by the name of its width. */
 export const BUCKET_WIDTHS = { "1h": 3600, "1d": 86_400 } as const;
@@ -209,6 +211,9 @@ export const USE_COUNTS = [
   "pushes",
   "byte_days",
   "isolate_days",
+  "policy_micros",
+  "judge_micros",
+  "priced_calls",
 ] as const;
 export type UseCount = (typeof USE_COUNTS)[number];
 
@@ -236,6 +241,15 @@ export const UsageResult = named("UsageResult", {
   pushes: Count.describe("batches that a trainer leased or accepted"),
   byte_days: Count.describe("bytes stored, once a day"),
   isolate_days: Count.describe("published environments' versions that runs used, once a day for the day before"),
+  policy_micros: Count.describe(
+    "what the policy's tokens cost by the prices of their endpoints, in micro-dollars",
+  ).meta({
+    example: 20_820,
+  }),
+  judge_micros: Count.describe("the same for the tokens of judges"),
+  priced_calls: Count.describe(
+    "calls of the policy and of judges whose cost is in those two; the cost of the other calls is unknown",
+  ).meta({ example: 95 }),
   cost_micros: SignedMicros.describe("what the platform charged, in micro-dollars").meta({ example: 4304 }),
   lines: Lines.describe("the same by line").meta({ example: { rollout: 2400, turns: 1104, scoring: 800 } }),
 });

@@ -38,6 +38,12 @@ export interface UsageQuery {
   /** Default: days. Buckets are whole hours or days of UTC. */
   readonly bucket_width?: BucketWidth | undefined;
   readonly group_by?: readonly UsageGroup[] | undefined;
+  /** Only usage with these names. */
+  readonly project_id?: string | undefined;
+  readonly key_id?: string | undefined;
+  readonly environment?: string | undefined;
+  readonly model?: string | undefined;
+  readonly kind?: "eval" | "training" | "storage" | undefined;
   /** Buckets per page. */
   readonly limit?: number | undefined;
   /** `next_page` of the previous page. */

@@ -3,7 +3,7 @@ import { and, gte, lt, type SQL, sql } from "drizzle-orm";
 import { CHARGE_LINES, type ChargeLine } from "../../contract/money.ts";
 import { inOrganization } from "../../kernel/db/scoped.ts";
 import { usageHours } from "../tables.ts";
-import { USE_COUNTS, type UsageGroup, type UseCount } from "../wire.ts";
+import { USAGE_GROUPS, USE_COUNTS, type UsageGroup, type UsageNames, type UseCount } from "../wire.ts";
 
 export interface UsageQuery {
   /** Null: all projects. */
@@ -14,6 +14,8 @@ export interface UsageQuery {
   /** Seconds of a bucket. */
   readonly width: 3600 | 86400;
   readonly groups: readonly UsageGroup[];
+  /** Only rows with these names. */
+  readonly only: UsageNames;
   /** The most rows. */
   readonly limit: number;
 }
@@ -44,7 +46,11 @@ const BUCKET_OF = {
 
 /** Uses an index and reads one row for each hour and combination of names. Ordered by time, then by names. */
 export async function usageBetween(database: D1Database, orgId: string, query: UsageQuery): Promise<UsageSums[]> {
-  const { projectId, from, to, groups, limit } = query;
+  const { projectId, from, to, groups, only, limit } = query;
+  const named = USAGE_GROUPS.flatMap((group) => {
+    const name = only[group];
+    return name === undefined ? [] : [sql`${COLUMN_OF[group]} = ${name}`];
+  });
   const bucket = BUCKET_OF[query.width];
   const grouped = groups.map((group) => sql`${COLUMN_OF[group]}`);
   const fields = {
@@ -61,6 +67,7 @@ export async function usageBetween(database: D1Database, orgId: string, query: U
       usageHours,
       and(gte(usageHours.hour, from), lt(usageHours.hour, to)),
       projectId === null ? undefined : sql`${usageHours.project_id} = ${projectId}`,
+      ...named,
     )
     .groupBy(bucket, ...grouped)
     .orderBy(bucket, ...grouped)

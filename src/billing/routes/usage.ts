@@ -1,7 +1,7 @@
 /** Routes for an organisation's usage and its monthly statements. */
 import * as z from "zod";
 import { Month } from "../../contract/money.ts";
-import { wholeNumber } from "../../contract/primitives.ts";
+import { EXAMPLE, NonEmpty, wholeNumber } from "../../contract/primitives.ts";
 import { readQuery } from "../../kernel/http/answer.ts";
 import { Refusal, unwrap } from "../../kernel/http/errors.ts";
 import { parseAs } from "../../kernel/http/input.ts";
@@ -14,6 +14,7 @@ import {
   statementCsv,
   USAGE_GROUPS,
   type UsageGroup,
+  type UsageNames,
   UsagePage,
   usageCsv,
 } from "../wire.ts";
@@ -23,6 +24,9 @@ const MOST_BUCKETS = 62;
 const USUAL_BUCKETS = { "1h": 24, "1d": 7 } as const;
 const GROUP = `(${USAGE_GROUPS.join("|")})`;
 const GROUPS = new RegExp(`^${GROUP}(,${GROUP})*$`);
+/** The longest name of a model. */
+const Name = NonEmpty.max(500);
+const USAGE_KINDS = ["eval", "training", "storage"] as const;
 const CSV = "text/csv; charset=utf-8";
 
 const UsageQuery = z.strictObject({
@@ -37,6 +41,11 @@ const UsageQuery = z.strictObject({
     .optional()
     .describe("one result per value, or combination of values; names separated by commas")
     .meta({ example: "project,model" }),
+  project_id: Name.optional().describe("only this project").meta({ example: EXAMPLE.project }),
+  key_id: Name.optional().describe("only runs that this key or person began").meta({ example: "key_3hd6ks9g" }),
+  environment: Name.optional().describe("only this environment, by its id").meta({ example: "gsm8k" }),
+  model: Name.optional().describe("only this model").meta({ example: "qwen3-4b" }),
+  kind: z.enum(USAGE_KINDS).optional().describe("only usage of this kind"),
   limit: wholeNumber(1, MOST_BUCKETS)
     .optional()
     .describe("buckets per page; default: 7 days or 24 hours")
@@ -127,8 +136,12 @@ async function usagePage(context: ApiContext): Promise<UsagePage> {
   const end = query.end_time ?? Math.floor(now() / 1000) + 1;
   const start = query.page ?? query.start_time ?? Math.max(0, end - 1 - (limit - 1) * BUCKET_WIDTHS[width]);
   const { orgId, projectId } = caller;
-  const asked = { orgId, projectId, start, end, width, limit, groups: groupsOf(query.group_by) };
+  const asked = { orgId, projectId, start, end, width, limit, groups: groupsOf(query.group_by), only: namesOf(query) };
   return unwrap(await service(context).readUsage(context.env, asked));
+}
+
+function namesOf({ project_id, key_id, environment, model, kind }: z.output<typeof UsageQuery>): UsageNames {
+  return { project: project_id, key: key_id, environment, model, kind };
 }
 
 async function usageTable(context: ApiContext): Promise<Response> {

@@ -21,14 +21,15 @@ const USUAL_DAYS = 7;
 const MOST_DAYS = 366;
 /** The most buckets that a page of the API has. */
 const PAGE = 62;
-const COUNTED = ["rollouts", "turns", "tokens in", "out", "judge calls", "charged"] as const;
+const COUNTED = ["rollouts", "turns", "tokens in", "out", "judge calls", "models", "charged"] as const;
 
 const USAGE = command({
   name: "usage",
   reads: true,
   help: "show usage and charges",
-  more: `One line per day with any usage (per hour with --hours) and group. Amounts are in dollars; --csv and --json have
-micro-dollars and all counts.`,
+  more: `One line per day with any usage (per hour with --hours) and group. Amounts are in dollars: models is what
+calls of models and judges cost by the prices of their endpoints, charged is what the platform charges. --csv and --json
+have micro-dollars and all counts.`,
   flags: {
     days: { value: "N", help: `number of days, including today; default ${USUAL_DAYS}` },
     hours: { help: "per hour" },
@@ -81,6 +82,7 @@ function rowOf({ bucket, result }: UsageRow, by: readonly UsageGroup[], hours: b
     hours ? at : at.slice(0, "2026-11-23".length),
     ...by.map((group) => result[NAME_OF[group]] ?? ""),
     ...counts.map(countText),
+    dollarsText(result.policy_micros + result.judge_micros),
     dollarsText(result.cost_micros),
   ];
 }

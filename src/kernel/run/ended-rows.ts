@@ -17,6 +17,8 @@ export type SettledRow = Pick<
   | "judge_calls"
   | "judge_prompt_tokens"
   | "judge_completion_tokens"
+  | "judge_micros"
+  | "unmetered"
   | "lost_calls"
   | "charge"
   | "ended_at"
@@ -24,7 +26,7 @@ export type SettledRow = Pick<
 >;
 
 const SETTLED_COLUMNS = `id, carries, outcome, turns, calls, prompt_tokens, completion_tokens, cached_tokens, judge_calls,
-  judge_prompt_tokens, judge_completion_tokens, lost_calls, charge, ended_at, finish_seq`;
+  judge_prompt_tokens, judge_completion_tokens, judge_micros, unmetered, lost_calls, charge, ended_at, finish_seq`;
 
 export class EndedRows {
   readonly #rows: Rows;

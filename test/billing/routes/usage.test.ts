@@ -16,7 +16,7 @@ beforeAll(async () => {
   api = await openTestApi({});
   await used({
     hour: MONDAY,
-    counts: { rollouts: 2, turns: 5, input_tokens: 700 },
+    counts: { rollouts: 2, turns: 5, input_tokens: 700, policy_micros: 900, priced_calls: 4 },
     lines: { rollout: 120, turns: 60 },
   });
   await used({ hour: MONDAY + 3600, counts: { rollouts: 1, turns: 1, lost_calls: 1 }, lines: { rollout: 60 } });
@@ -63,6 +63,16 @@ describe("usage", () => {
     );
   });
 
+  test("is limited to the names that are given, and shows what calls of models cost", async () => {
+    const query = `start_time=${MONDAY}&end_time=${MONDAY + 2 * DAY}`;
+    expect(sumsOf(await read(`${query}&model=%3Dcmd()`))).toEqual([[[4, 0, 0]], []]);
+    expect(sumsOf(await read(`${query}&kind=storage&environment=gsm8k`))).toEqual([[], [[0, 0, 3]]]);
+    expect(sumsOf(await read(`${query}&project_id=pj_other`))).toEqual([[], []]);
+    expect(sumsOf(await read(`${query}&key_id=key_b`))).toEqual([[], []]);
+    const [first] = (await read(`${query}&model=m`)).data;
+    expect(first?.results[0]).toMatchObject({ policy_micros: 900, judge_micros: 0, priced_calls: 4 });
+  });
+
   test("covers the last seven days by default", async () => {
     api.clock.now = (MONDAY + 2 * DAY + 5) * 1000;
     const { data, has_more } = await read("group_by=kind");
@@ -94,6 +104,8 @@ describe("usage", () => {
     ["end_time before start_time", `start_time=${MONDAY}&end_time=${MONDAY - 1}`, "end_time"],
     ["a group that is none", `start_time=0&group_by=model,colour`, "group_by"],
     ["a group twice", `start_time=0&group_by=model,model`, "group_by"],
+    ["an empty model", "start_time=0&model=", "model"],
+    ["a kind that is none", "start_time=0&kind=evals", "kind"],
     ["too many days", `start_time=0&limit=63`, "limit"],
   ])("refuses %s, and names the field", async (_, query, param) => {
     const reply = await api.ask(`/v1/usage?${query}`);

@@ -29,7 +29,7 @@ export type Case = (database: D1Database, scope: Scope, mark: string) => unknown
 
 const FIRST = { after: null, limit: 10, order: "asc" } as const;
 const ANY_RUN = { ...FIRST, kind: null, status: null, environment: null, metadata: {} };
-const ANY_HOUR = { from: 0, to: 9_999_999_999, width: 3600, groups: ["key"], limit: 10 } as const;
+const ANY_HOUR = { from: 0, to: 9_999_999_999, width: 3600, groups: ["key"], only: { model: "m" }, limit: 10 } as const;
 const at = { created_at: 2000 };
 export const newSecret = () => ({
   id: crypto.randomUUID(),
