@@ -1,7 +1,7 @@
 /** The signed-in user. Pages that need no user (sign-in, a shared report) do not request it. */
 import { useQuery } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext } from "react";
-import type { Permission } from "../../contract/identity.ts";
+import { type Permission, permits } from "../../contract/identity.ts";
 import { api, isSignedOut } from "../client.ts";
 import { ErrorNote } from "../components/error-note.tsx";
 import { Loading } from "../components/loading.tsx";
@@ -47,6 +47,5 @@ export function useSession(): Who {
 
 /** Whether a control is shown. The platform checks the permission as well. */
 export function useMay(permission: Permission): boolean {
-  const { scopes } = useSession();
-  return scopes.includes(permission) || scopes.includes("admin");
+  return permits(useSession().scopes, permission);
 }

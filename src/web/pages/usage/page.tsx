@@ -1,180 +1,194 @@
-/** Usage and charges: by day, grouped as the reader chooses. Amounts are the ledger's. */
+/** Usage: what a period cost, at models and at the platform, and which project, key, model and environment spent it. */
 import { useQuery } from "@tanstack/react-query";
-import {
-  type BucketWidth,
-  USAGE_GROUPS,
-  type UsageBucket,
-  type UsageGroup,
-  type UsageResult,
-} from "../../../billing/wire.ts";
-import { useAddress } from "../../address.ts";
-import { api } from "../../client.ts";
+import { USAGE_GROUPS, type UsageBucket, type UsageGroup } from "../../../billing/wire.ts";
+import { type Search, useAddress } from "../../address.ts";
+import { Bars } from "../../components/bars.tsx";
 import { ErrorNote } from "../../components/error-note.tsx";
-import { countText, dollarsText, NOTHING, sum } from "../../components/format.ts";
+import { countText, dollarsText } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
-import { Plot } from "../../components/plot.tsx";
-import { Scroll } from "../../components/scroll.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { Stat, Stats } from "../../components/stat.tsx";
 import { useDocumentTitle } from "../../layout/title.ts";
-
-/** The time spans, by their name in the URL. */
-const SPANS = { day: { width: "1h", limit: 24 }, month: { width: "1d", limit: 31 } } as const satisfies Record<
-  string,
-  { readonly width: BucketWidth; readonly limit: number }
->;
+import { Breakdown } from "./breakdown.tsx";
+import { costOf, costOfBuckets, modelsText, totalOf, totalText } from "./cost.ts";
+import { DIVIDED_BY, namesIn, useNames } from "./names.ts";
+import { DAYS, dayId, dayText, hourText, type Period, periodOf, periodsAt } from "./period.ts";
+import { daysAsk, divisionsAsk, hoursAsk, usageQuery } from "./use-usage.ts";
+import "./usage.css";
 
 export function Page() {
   useDocumentTitle("Usage");
-  const [search, change] = useAddress();
-  const span = search["span"] === "day" ? "day" : "month";
-  const group = USAGE_GROUPS.find((one) => one === search["group"]) ?? "environment";
-  const { width, limit } = SPANS[span];
-  const { data, error, refetch } = useQuery({
-    queryKey: ["usage", span, group],
-    queryFn: ({ signal }) => api.usage.list({ bucket_width: width, limit, group_by: [group] }, { signal }),
-  });
+  const [search] = useAddress();
+  const now = Math.floor(Date.now() / 1000);
+  const period = periodOf(search, now);
+  const { data, error, refetch } = useQuery(usageQuery(daysAsk(now, namesIn(search))));
   return (
-    <main>
+    <main className="usage">
       <h1>Usage</h1>
-      <p className="row">
-        <label className="row">
-          Time
-          <select value={span} onChange={(event) => change({ span: event.target.value })}>
-            <option value="day">the last 24 hours, by hour</option>
-            <option value="month">the last 31 days, by day</option>
-          </select>
-        </label>
-        <label className="row">
-          By
-          <select value={group} onChange={(event) => change({ group: event.target.value })}>
-            {USAGE_GROUPS.map((one) => (
-              <option key={one}>{one}</option>
-            ))}
-          </select>
-        </label>
-        <a href={`/v1/usage/csv?bucket_width=${width}&group_by=${group}&limit=${limit}`} download="usage.csv">
-          CSV
-        </a>
-      </p>
+      <Choices period={period} now={now} />
+      <Only />
       {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
       {data === undefined && error === null && <Loading what="usage" />}
-      {data !== undefined && <Usage buckets={data.data} group={group} hourly={span === "day"} />}
+      {data !== undefined && (
+        <>
+          <Totals
+            buckets={data.data.filter(({ start_time }) => start_time >= period.start && start_time < period.end)}
+            period={period}
+          />
+          <div className="columns">
+            <Days buckets={data.data} period={period} />
+            <Hours period={period} />
+          </div>
+          <div className="divisions">
+            {DIVIDED_BY.filter((group) => search[group] === undefined).map((group) => (
+              <Division key={group} group={group} period={period} />
+            ))}
+          </div>
+        </>
+      )}
     </main>
   );
 }
 
-interface UsageProps {
-  readonly buckets: readonly UsageBucket[];
-  readonly group: UsageGroup;
-  readonly hourly: boolean;
+function Choices({ period, now }: { readonly period: Period; readonly now: number }) {
+  const [search, change] = useAddress();
+  const known = periodsAt(now);
+  const periods = known.some(({ id }) => id === period.id) ? known : [...known, period];
+  return (
+    <p className="row">
+      <label className="row">
+        Period
+        <select value={period.id} onChange={({ target }) => change({ period: target.value }, { replace: false })}>
+          {periods.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <a href={csvPath(period, search)} download="usage.csv">
+        CSV
+      </a>
+      <span className="soft">Days are of UTC. An ended rollout is counted after a minute.</span>
+    </p>
+  );
 }
 
-function Usage({ buckets, group, hourly }: UsageProps) {
-  const results = buckets.flatMap((bucket) => bucket.results);
-  const inOrder = [...buckets].sort((one, other) => one.start_time - other.start_time);
-  const total = (count: (result: UsageResult) => number) => results.reduce((all, result) => all + count(result), 0);
+/** The period by day and by everything that usage is divided by. */
+function csvPath({ start, end }: Period, search: Search): string {
+  const query = new URLSearchParams({ start_time: String(start), end_time: String(end), bucket_width: "1d" });
+  query.set("limit", String(DAYS));
+  query.set("group_by", USAGE_GROUPS.join(","));
+  for (const [name, value] of Object.entries(namesIn(search))) if (value !== undefined) query.set(name, value);
+  return `/v1/usage/csv?${query}`;
+}
+
+/** The names that the usage is limited to; each can be taken away. */
+function Only() {
+  const [search, change] = useAddress();
+  const nameOf = useNames();
+  const limits = DIVIDED_BY.flatMap((group) => {
+    const name = search[group];
+    return name === undefined ? [] : [{ group, name }];
+  });
+  if (limits.length === 0) return null;
+  return (
+    <p className="row">
+      Only
+      {limits.map(({ group, name }) => (
+        <button
+          key={group}
+          type="button"
+          className="chip"
+          aria-label={`Usage of every ${group}, not only of ${nameOf(group, name)}`}
+          onClick={() => change({ [group]: undefined }, { replace: false })}
+        >
+          {group}: <Shown text={nameOf(group, name)} most={60} /> ×
+        </button>
+      ))}
+    </p>
+  );
+}
+
+function Totals({ buckets, period }: { readonly buckets: readonly UsageBucket[]; readonly period: Period }) {
+  const cost = costOfBuckets(buckets);
   return (
     <>
       <Stats>
-        <Stat name="Charged by the platform" value={dollarsText(total(({ cost_micros }) => cost_micros))} />
+        <Stat name={`Cost of ${period.name}`} value={totalText(cost)} behind="models, judges and the platform" />
+        <Stat
+          name="Models and judges"
+          value={modelsText(cost)}
+          behind={`by the prices of their endpoints; judges ${dollarsText(cost.judges)}`}
+        />
+        <Stat name="Charged by the platform" value={dollarsText(cost.platform)} />
         <Stat
           name="Ended rollouts"
-          value={countText(total(({ rollouts }) => rollouts))}
-          behind={`${countText(total(({ scored }) => scored))} with a score`}
+          value={countText(cost.rollouts)}
+          behind={`${countText(cost.scored)} with a score`}
         />
-        <Stat
-          name="Policy tokens"
-          value={countText(total(({ input_tokens, output_tokens }) => input_tokens + output_tokens))}
-          behind={`${countText(total(({ output_tokens }) => output_tokens))} sampled`}
-        />
-        <Stat name="Judge calls" value={countText(total(({ judge_calls }) => judge_calls))} />
+        <Stat name="Tokens" value={countText(cost.tokens)} behind={`in ${countText(cost.calls)} calls`} />
       </Stats>
-      <Plot
-        title={`Charged, in dollars, by ${hourly ? "hour" : "day"}`}
-        x={hourly ? "hour; 0 is this one" : "day; 0 is today"}
-        at={inOrder.map((_, index) => index - inOrder.length + 1)}
-        series={[{ name: "charged", values: inOrder.map(charged) }]}
-      />
-      <GroupTable results={results} group={group} />
+      {cost.unpriced > 0 && (
+        <p className="note">
+          The cost of {countText(cost.unpriced)} of {countText(cost.calls)} calls is unknown and in no sum: their
+          endpoint has no prices (set them with{" "}
+          <code>rollcall endpoint update NAME --input-price D --output-price D</code>
+          ), or the reply had no usage.
+        </p>
+      )}
     </>
   );
 }
 
-function charged({ results }: UsageBucket): number {
-  return results.reduce((all, { cost_micros }) => all + cost_micros, 0) / 1_000_000;
-}
-
-/** The name of the group of a result. */
-function nameOf(result: UsageResult, group: UsageGroup): string {
-  const names = {
-    project: result.project_id,
-    key: result.key_id,
-    environment: result.environment,
-    model: result.model,
-    kind: result.kind,
-  };
-  return names[group] ?? "none";
-}
-
-function GroupTable({ results, group }: { readonly results: readonly UsageResult[]; readonly group: UsageGroup }) {
-  const byName = Map.groupBy(results, (result) => nameOf(result, group));
-  if (byName.size === 0) return <p>No usage in this period.</p>;
-  const rows = [...byName].map(([name, of]) => ({
-    name,
-    micros: of.reduce((all, { cost_micros }) => all + cost_micros, 0),
-    rollouts: of.reduce((all, { rollouts }) => all + rollouts, 0),
-    turns: of.reduce((all, { turns }) => all + turns, 0),
-    tokens: of.reduce((all, { input_tokens, output_tokens }) => all + input_tokens + output_tokens, 0),
-    lines: of.map(({ lines }) => lines),
-  }));
-  rows.sort((one, other) => other.micros - one.micros);
+function Days({ buckets, period }: { readonly buckets: readonly UsageBucket[]; readonly period: Period }) {
+  const [, change] = useAddress();
+  const points = buckets.map(({ start_time, results }) => {
+    const cost = costOf(results);
+    return {
+      key: dayId(start_time),
+      label: dayText(start_time),
+      text: `${dayText(start_time)}: ${totalText(cost)}`,
+      value: totalOf(cost),
+      isChosen: start_time >= period.start && start_time < period.end,
+    };
+  });
   return (
-    <Scroll label="Usage">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{group}</th>
-            <th scope="col" className="numeric">
-              Charged
-            </th>
-            <th scope="col" className="numeric">
-              Rollouts
-            </th>
-            <th scope="col" className="numeric">
-              Turns
-            </th>
-            <th scope="col" className="numeric">
-              Tokens
-            </th>
-            <th scope="col">Charged by line</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.name}>
-              <th scope="row">
-                <Shown text={row.name} />
-              </th>
-              <td className="numeric">{dollarsText(row.micros)}</td>
-              <td className="numeric">{countText(row.rollouts)}</td>
-              <td className="numeric">{countText(row.turns)}</td>
-              <td className="numeric">{countText(row.tokens)}</td>
-              <td>{linesText(row.lines) || NOTHING}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <Bars
+      title="Cost by day"
+      points={points}
+      valueText={dollarsText}
+      onPick={({ key }) => change({ period: key }, { replace: false })}
+    />
   );
 }
 
-function linesText(lines: readonly UsageResult["lines"][]): string {
-  const names = [...new Set(lines.flatMap((one) => Object.keys(one)))];
-  return names
-    .map((name) => {
-      const micros = sum(Object.fromEntries(lines.map((one, index) => [index, Reflect.get(one, name) ?? 0])));
-      return `${name} ${dollarsText(micros)}`;
-    })
-    .join(", ");
+/** The hours of a single day. */
+function Hours({ period }: { readonly period: Period }) {
+  const [search] = useAddress();
+  const isDay = period.end - period.start === 86_400;
+  const { data } = useQuery({ ...usageQuery(hoursAsk(period, namesIn(search))), enabled: isDay });
+  if (!isDay || data === undefined) return null;
+  const points = data.data.map(({ start_time, results }) => {
+    const cost = costOf(results);
+    const label = hourText(start_time);
+    return { key: label, label, text: `${label}: ${totalText(cost)}`, value: totalOf(cost), isChosen: true };
+  });
+  return <Bars title={`Cost of ${period.name} by hour (UTC)`} points={points} valueText={dollarsText} />;
+}
+
+function Division({ group, period }: { readonly group: UsageGroup; readonly period: Period }) {
+  const [search, change] = useAddress();
+  const nameOf = useNames();
+  const { data, error, refetch } = useQuery(usageQuery(divisionsAsk(period, group, namesIn(search))));
+  if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
+  if (data === undefined) return <Loading what={`usage by ${group}`} />;
+  return (
+    <Breakdown
+      group={group}
+      buckets={data.data}
+      nameOf={(id) => nameOf(group, id)}
+      onPick={(id) => change({ [group]: id }, { replace: false })}
+    />
+  );
 }
