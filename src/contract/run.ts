@@ -49,6 +49,10 @@ export type RunRequestInput = z.input<typeof RunRequest>;
 export const RUN_KINDS = ["eval", "training"] as const;
 export type RunKind = (typeof RUN_KINDS)[number];
 
+/** The orders of a list of runs. */
+export const RUN_SORTS = ["created", "name", "reward", "cost"] as const;
+export type RunSort = (typeof RUN_SORTS)[number];
+
 /**
  * The accounting law: planned = pending + dispatched; dispatched = in_flight + scored + unscored + failed + cancelled.
  */

@@ -5,7 +5,7 @@ import type { CompareQuery } from "../contract/comparison.ts";
 import type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 import type { EntryKind } from "../contract/money.ts";
 import type { GroupSort } from "../contract/rollout-list.ts";
-import type { RunStatus, RunView } from "../contract/run.ts";
+import type { RunSort, RunStatus, RunView } from "../contract/run.ts";
 import type { DeliveryState } from "../webhooks/wire.ts";
 
 export interface Page<T> {
@@ -93,8 +93,13 @@ export interface RunQuery extends ListQuery {
   readonly status?: RunStatus | undefined;
   /** `id`, or `id@version`; version 1 includes 1.0.2. */
   readonly environment?: string | undefined;
+  readonly model?: string | undefined;
+  /** A part of the id, name, model, environment, or of a pair of metadata as `key=value`. */
+  readonly search?: string | undefined;
   /** Metadata pairs that a run must have. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** Default: by time of creation. */
+  readonly sort?: RunSort | undefined;
 }
 
 /** `after`: `next` of the previous page of tasks. */

@@ -2,16 +2,17 @@
  * Runs: written when they are accepted, then updated by their object. A run is read together with the public fields of
  * its endpoint, never with the sealed key.
  */
-import { and, count, eq, exists, inArray, isNull, like, lt, notExists, or, SQL, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, exists, inArray, isNull, lt, notExists, type SQL, sql } from "drizzle-orm";
 import { costOfUsage } from "../../contract/judgement.ts";
 import type { RunReport } from "../../contract/report.ts";
-import type { RunCounts, RunKind, RunStatus, RunView } from "../../contract/run.ts";
+import type { RunCounts, RunStatus, RunView } from "../../contract/run.ts";
 import type { RunPatch } from "../../contract/run-control.ts";
 import { plannedAtFirst, type RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { violatedTable } from "./idempotency-keys.ts";
 import { currentReport } from "./old-names.ts";
-import { type Page, pageOf, seconds } from "./page.ts";
+import { pageOf, seconds } from "./page.ts";
+import { beyondValue, type RunFilter, runConditions, SORTED_BY } from "./run-filter.ts";
 import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
 import { type Condition, inOrganization, inProject, isOpenProject, type Rows, unscoped } from "./scoped.ts";
 import { fleetTable } from "./slice-tables.ts";
@@ -27,15 +28,6 @@ export interface RunPlace {
 }
 export interface RunRecord extends RunPlace {
   readonly run: RunRow;
-}
-
-export interface RunFilter extends Page {
-  readonly kind: RunKind | null;
-  readonly status: RunStatus | null;
-  /** A version matches itself and versions that begin with it: "1" matches "1.0.2". */
-  readonly environment: { readonly id: string; readonly version: string | null } | null;
-  /** Pairs that must all be in the run's metadata. */
-  readonly metadata: Readonly<Record<string, string>>;
 }
 
 /**
@@ -106,9 +98,23 @@ export async function findRunByIdempotencyKey(
   return rows[0] ?? null;
 }
 
-/** Runs by time of creation, then id, after `after`; at most `limit`. */
+/** Runs in the order of `filter.sort`, then of their time and id, after `after`; at most `limit`. */
 export async function listRuns(database: D1Database, scope: Scope, filter: RunFilter): Promise<RunRecord[]> {
-  return await pageOf(runs, filter, (beyond) => selectRuns(database, scope, ...conditionsOf(filter), beyond));
+  const conditions = runConditions(database, scope, filter);
+  const { sort, after, limit } = filter;
+  if (sort === "created") {
+    return await pageOf(runs, filter, (beyond) => selectRuns(database, scope, ...conditions, beyond));
+  }
+  const by = SORTED_BY[sort];
+  const direction = filter.order === "asc" ? asc : desc;
+  const [last] = after === null ? [] : await sortedValue(database, scope, by, after.id);
+  return await selectRuns(database, scope, ...conditions, beyondValue(by, last?.value ?? null, filter))
+    .orderBy(sql`${by} is null`, direction(by), direction(runs.created_at), direction(runs.id))
+    .limit(limit);
+}
+
+function sortedValue(database: D1Database, scope: Scope, by: SQL<string | number | null>, id: string) {
+  return inProject(database, scope).columns({ value: by.as("value") }, runs, eq(runs.id, id));
 }
 
 /** The result of deleting something that runs use. `usedBy`: ids of unfinished runs, at most `RUNS_LISTED`. */
@@ -190,26 +196,6 @@ function selectRuns(database: D1Database, scope: Scope, ...conditions: Condition
     },
   };
   return inProject(database, scope).withBeside({ run: runs }, runs, places, there, ...conditions);
-}
-
-function conditionsOf(filter: RunFilter): SQL[] {
-  const conditions = [
-    filter.kind && eq(runs.kind, filter.kind),
-    filter.status && eq(runs.status, filter.status),
-    filter.environment && eq(runs.environment_id, filter.environment.id),
-    filter.environment?.version && versionIs(filter.environment.version),
-    ...Object.entries(filter.metadata).map(([key, value]) => metadataIs(key, value)),
-  ];
-  return conditions.filter((condition) => condition instanceof SQL);
-}
-
-function versionIs(version: string): SQL | undefined {
-  return or(eq(runs.environment_version, version), like(runs.environment_version, `${version}.%`));
-}
-
-/** Compares keys as values and not as a JSON path: a quote in a key would need an escape that SQLite lacks. */
-function metadataIs(key: string, value: string): SQL {
-  return sql`exists (select 1 from json_each(${runs.metadata}) where key = ${key} and value = ${value})`;
 }
 
 /** A run in the shape of the API, from its row. Its object has more current data while it runs. */

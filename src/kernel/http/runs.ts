@@ -3,9 +3,10 @@ import * as z from "zod";
 import { RunAudit } from "../../contract/audit.ts";
 import { Metadata } from "../../contract/eval-request.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
-import { CreatedRun, RUN_KINDS, RUN_STATUSES, RunList, RunRequest, RunView } from "../../contract/run.ts";
+import { CreatedRun, RUN_KINDS, RUN_SORTS, RUN_STATUSES, RunList, RunRequest, RunView } from "../../contract/run.ts";
 import { RescoreRequest, RetryRequest, RunPatch } from "../../contract/run-control.ts";
 import { RunPreview } from "../../contract/run-preview.ts";
+import { RUNS_SEARCHED } from "../db/run-filter.ts";
 import { getRun, listRuns, runViewOf } from "../db/runs.ts";
 import {
   answer,
@@ -46,7 +47,24 @@ const RunQuery = z.strictObject({
   metadata: Metadata.optional()
     .describe("metadata[key]=value, once per pair that must match")
     .meta({ example: { branch: "main" } }),
+  model: z.string().min(1).max(500).optional().describe("the model's name").meta({ example: "qwen3-4b" }),
+  search: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe(
+      `a part of the id, name, model, environment or a \`key=value\` of metadata; searches the newest ${RUNS_SEARCHED} runs`,
+    )
+    .meta({ example: "nightly" }),
+  sort: z
+    .enum(RUN_SORTS)
+    .default("created")
+    .describe(
+      `time of creation, name, mean reward, or known cost. The last three order the newest ${RUNS_SEARCHED} runs, and runs without a value come last`,
+    ),
   ...PageQuery.shape,
+  order: PageQuery.shape.order.describe("of the `sort`"),
 });
 
 /** CPU of a cancellation, in milliseconds: two entries of the audit log, and two calls of the run. */
@@ -239,7 +257,10 @@ async function listRunPage(context: ApiContext): Promise<Response> {
     kind: query.kind ?? null,
     status: query.status ?? null,
     environment: id === undefined ? null : { id, version: version ?? null },
+    model: query.model ?? null,
+    search: query.search ?? null,
     metadata: query.metadata ?? {},
+    sort: query.sort,
     after: await positionOf(query.after, "a run", async (after) => {
       return (await getRun(database, scope, after))?.run ?? null;
     }),

@@ -28,7 +28,7 @@ import { linkRow, TRIGGER, webhookRow, webhookSecretRow } from "./tenants.ts";
 export type Case = (database: D1Database, scope: Scope, mark: string) => unknown;
 
 const FIRST = { after: null, limit: 10, order: "asc" } as const;
-const ANY_RUN = { ...FIRST, kind: null, status: null, environment: null, metadata: {} };
+const ANY_RUN = { ...FIRST, kind: null, status: null, environment: null, metadata: {}, model: null, search: null };
 const ANY_HOUR = { from: 0, to: 9_999_999_999, width: 3600, groups: ["key"], only: { model: "m" }, limit: 10 } as const;
 const at = { created_at: 2000 };
 export const newSecret = () => ({
@@ -107,7 +107,10 @@ export const CASES: Readonly<Record<string, Case>> = {
   findBegunRun: (d1, scope, mark) => restoredRuns.findBegunRun(d1, scope, `run_${mark}`),
   getRun: (d1, scope, mark) => runs.getRun(d1, scope, `run_${mark}`),
   findRunByIdempotencyKey: (d1, scope) => runs.findRunByIdempotencyKey(d1, scope, "k"),
-  listRuns: (d1, scope) => runs.listRuns(d1, scope, ANY_RUN),
+  listRuns: async (d1, scope) => [
+    await runs.listRuns(d1, scope, { ...ANY_RUN, sort: "created" }),
+    await runs.listRuns(d1, scope, { ...ANY_RUN, search: "run_", sort: "cost" }),
+  ],
   updateRun: (d1, scope, mark) => runs.updateRun(d1, scope, `run_${mark}`, { dead_letters: 5 }),
   changeRun: (d1, scope, mark) => runs.changeRun(d1, scope, `run_${mark}`, { name: "other", max_concurrent: 3 }),
   findSecret: async (d1, scope, mark) => [

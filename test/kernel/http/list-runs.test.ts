@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { RunView } from "../../../src/contract/run.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
-import { insertRun, type NewRun } from "../../../src/kernel/db/runs.ts";
+import { insertRun, type NewRun, runViewOf } from "../../../src/kernel/db/runs.ts";
 import { endpointRow, runRow } from "./run-rows.ts";
 import { openTestApi } from "./test-api.ts";
 
@@ -74,6 +74,53 @@ test("runs are found by status, by environment and version, and by every metadat
   const odd = encodeURIComponent('metadata[a.b"c]');
   expect(await found(`metadata[branch]=main&${odd}=x`)).toEqual([main]);
   expect(await found(`metadata[branch]=other&${odd}=x`)).toEqual([]);
+});
+
+/** A report with this mean reward and this cost of the model. */
+function scoredRun(mean: number | null, cost_micros: number | null): Pick<NewRun, "report"> {
+  const run = { ...runRow(endpointRow()), org_id: "", project_id: "" };
+  const { report } = runViewOf({ run, endpoint: null, fleet: null });
+  const usage = { ...report.usage, cost_micros, charged_micros: 1 };
+  return { report: { ...report, reward: { ...report.reward, mean }, usage } };
+}
+
+test("runs are found by model, and by a part of a name, model, environment, id or pair of metadata", async () => {
+  const { ask, scope } = await openTestApi();
+  const plain = runRow(endpointRow()).spec;
+  const nightly = await addRun(scope, { name: "Nightly 100 %_", spec: { ...plain, model: "qwen3-4b" } });
+  const other = await addRun(scope, { environment_id: "calculator", metadata: { branch: "main" } });
+  const found = async (query: string) => idsOf(await ask(`/v1/runs?${query}`));
+  expect(await found("model=qwen3-4b")).toEqual([nightly]);
+  expect(await found("model=qwen3")).toEqual([]);
+  expect(await found("search=NIGHTLY")).toEqual([nightly]);
+  expect(await found(`search=${encodeURIComponent("100 %_")}`)).toEqual([nightly]);
+  expect(await found("search=wen3-")).toEqual([nightly]);
+  expect(await found("search=branch%3Dma")).toEqual([other]);
+  expect(await found("search=calcul&kind=eval")).toEqual([other]);
+  expect(await found(`search=${other}`)).toEqual([other]);
+  expect(await found("search=calcul&kind=training")).toEqual([]);
+});
+
+test("runs are sorted by reward, cost and name across pages, and those without a value come last", async () => {
+  const { ask, scope } = await openTestApi();
+  const best = await addRun(scope, { created_at: 1000, name: "b", ...scoredRun(0.9, 5) });
+  const even = await addRun(scope, { created_at: 2000, name: "C", ...scoredRun(0.1 + 0.2, 100) });
+  const later = await addRun(scope, { created_at: 3000, name: "a", ...scoredRun(0.1 + 0.2, null) });
+  const none = await addRun(scope, { created_at: 4000, ...scoredRun(null, 7) });
+  const queued = await addRun(scope, { created_at: 5000 });
+  const read = async (query: string) => {
+    const seen: string[] = [];
+    for (let after = "", more = true; more; ) {
+      const page = await (await ask(`/v1/runs?limit=1&${query}${after}`)).json<Page>();
+      seen.push(...page.data.map(({ id }) => id));
+      [after, more] = [`&after=${page.last_id}`, page.has_more];
+    }
+    return seen;
+  };
+  expect(await read("sort=reward")).toEqual([best, later, even, queued, none]);
+  expect(await read("sort=reward&order=asc")).toEqual([even, later, best, none, queued]);
+  expect(await read("sort=cost")).toEqual([even, none, best, later, queued]);
+  expect(await read("sort=name&order=asc")).toEqual([later, best, even, none, queued]);
 });
 
 test("a tenant sees no run of another, and cannot start a page from one", async () => {
