@@ -3,7 +3,16 @@
  * the path names. All links to pages are made here.
  */
 export const PAGES = [
-  ...["/", "/sign-in", "/runs/new", "/runs/:id", "/runs/:id/rollouts", "/runs/:id/groups/:group", "/rollouts/:id"],
+  ...[
+    "/",
+    "/sign-in",
+    "/runs",
+    "/runs/new",
+    "/runs/:id",
+    "/runs/:id/rollouts",
+    "/runs/:id/groups/:group",
+    "/rollouts/:id",
+  ],
   ...["/compare", "/environments", "/environments/:id", "/datasets", "/datasets/:id", "/endpoints", "/endpoints/:id"],
   ...["/fleets", "/fleets/:id", "/triggers", "/triggers/:id", "/webhooks", "/webhooks/:id", "/keys", "/usage"],
   "/shared",

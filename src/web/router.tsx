@@ -24,7 +24,8 @@ const page = (path: string, load: () => Promise<{ readonly Page: () => React.Rea
   createRoute({ getParentRoute: () => rootRoute, path, component: lazyRouteComponent(load, "Page") });
 
 const routes = [
-  page("/", () => import("./pages/runs/page.tsx")),
+  page("/", () => import("./pages/home/page.tsx")),
+  page("/runs", () => import("./pages/runs/page.tsx")),
   page("/sign-in", () => import("./pages/sign-in/page.tsx")),
   page("/runs/new", () => import("./pages/new-run/page.tsx")),
   page("/runs/$id", () => import("./pages/run/page.tsx")),

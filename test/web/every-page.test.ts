@@ -13,7 +13,16 @@ useBrowser();
 const { before, after, hostile, training, longRollout } = stage;
 const at = encodeURIComponent;
 const paths = [
-  ...["/", "/sign-in", "/runs/new?environment=judged-qa", "/runs/new?kind=training", `/runs/${before}`],
+  ...[
+    "/",
+    "/sign-in",
+    "/runs",
+    "/runs?group=environment",
+    "/usage?period=week&model=old",
+    "/runs/new?environment=judged-qa",
+    "/runs/new?kind=training",
+    `/runs/${before}`,
+  ],
   ...["groups", "settings", "json"].map((tab) => `/runs/${before}?tab=${tab}`),
   ...[`/runs/${training}`, `/runs/${training}?tab=report`, `/runs/${hostile}`, `/runs/${before}/rollouts`],
   ...[`/runs/${before}/rollouts?filter=x`, `/runs/${before}/groups/1`, `/rollouts/${longRollout}`],

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import type { RunCounts, RunView } from "../../src/contract/run.ts";
 import { binText } from "../../src/web/components/histogram.tsx";
+import { changeText, trendsOf } from "../../src/web/pages/home/trends.ts";
 import { hasEnded, leftText, progressOf, secondsLeft, withProgress } from "../../src/web/pages/run/progress.ts";
 import { binFilter, scoredBy, wordFilter } from "../../src/web/pages/run/rollout-links.tsx";
+import { groupings, groupingText, groupRows, isWhole, rowIdOf, scoresOf } from "../../src/web/pages/runs/group-rows.ts";
 import { runFilter, withLatest } from "../../src/web/pages/runs/run-list.ts";
 
 const COUNTS: RunCounts = {
@@ -58,10 +60,69 @@ test("runs that were read again keep their places, and new ones come first", () 
   ]);
 });
 
-test("an invalid kind or status in the URL filters nothing", () => {
-  expect(runFilter({ kind: "<script>", status: "failed", environment: "" })).toEqual({
-    ...{ kind: undefined, status: "failed", environment: undefined },
+test("in another order, runs that were read again keep their places, and no run is added", () => {
+  const old = [run({ id: "b", created_at: 10 }), run({ id: "a", created_at: 20 })];
+  const latest = [run({ id: "c", created_at: 30 }), run({ id: "a", created_at: 20, status: "completed" })];
+  expect(withLatest(old, latest, false).map(({ id, status }) => [id, status])).toEqual([
+    ["b", "running"],
+    ["a", "completed"],
+  ]);
+});
+
+test("the URL filters and orders the list; what is invalid in it does nothing", () => {
+  expect(
+    runFilter({ kind: "<script>", status: "failed", environment: "", metadata: "branch", sort: "-color" }),
+  ).toEqual({
+    status: "failed",
   });
+  expect(runFilter({ sort: "-created" })).toEqual({});
+  expect(runFilter({ search: "x".repeat(300), model: "m", metadata: "a=b=c", sort: "-reward" })).toEqual({
+    ...{ search: "x".repeat(200), model: "m", metadata: { a: "b=c" }, sort: "reward", order: "desc" },
+  });
+  expect(runFilter({ sort: "created" })).toEqual({ sort: "created", order: "asc" });
+});
+
+/** A completed eval with this mean, of which `scored` of 100 rollouts have a score. */
+function scoredRun(id: string, mean: number | null, scored: number, given: Partial<RunView> = {}): RunView {
+  const report = { reward: { mean, n_rollouts: scored } } as RunView["report"];
+  const environment = { id: "math" } as RunView["environment"];
+  return run({ id, status: "completed", report, environment, model: "m", metadata: {}, ...given });
+}
+
+test("a mean stands for the whole run if it completed and nearly all of its rollouts have a score", () => {
+  expect([100, 95, 94, 50].map((scored) => isWhole(scoredRun("a", 0.5, scored)))).toEqual([true, true, false, false]);
+  const others = (["failed", "cancelled", "running"] as const).map((status) => scoredRun("a", 0.5, 100, { status }));
+  expect(others.map(isWhole)).toEqual([false, false, false]);
+  expect(isWhole(scoredRun("a", 0.5, 10, { kind: "training" }))).toBe(true);
+});
+
+test("runs are grouped by a key of their metadata, those without it last", () => {
+  const runs = [
+    scoredRun("c", 0.7, 10),
+    scoredRun("b", 0.4, 100, { metadata: { branch: "main" }, created_at: 20 }),
+    scoredRun("a", 0.6, 100, { metadata: { branch: "main" }, created_at: 10 }),
+  ];
+  expect(groupRows(runs, "metadata:branch").map(rowIdOf)).toEqual(["group main", "b", "a", "group no branch", "c"]);
+  expect(groupRows(runs, undefined).map(rowIdOf)).toEqual(["c", "b", "a"]);
+  expect([scoresOf(runs), scoresOf(runs.slice(0, 1))]).toEqual([{ latest: 0.4, best: 0.6 }, null]);
+  expect(groupings(runs, undefined)).toEqual(["environment", "model", "metadata:branch"]);
+  expect(groupings([], "metadata:gone").map(groupingText)).toEqual(["environment", "model", "gone"]);
+});
+
+test("a trend has the scores of the whole runs of an environment and a model, the oldest first", () => {
+  const runs = [
+    scoredRun("e", null, 0, { status: "running" }),
+    scoredRun("d", 0.5, 100),
+    scoredRun("c", 0.1, 100, { model: "other" }),
+    scoredRun("b", 0.9, 20),
+    scoredRun("a", 0.7, 100),
+  ];
+  const shown = trendsOf(runs).map(({ model, scores, latest, scored }) => [model, scores, latest.id, scored?.id]);
+  expect(shown).toEqual([
+    ["m", [0.7, 0.5], "e", "d"],
+    ["other", [0.1], "c", "c"],
+  ]);
+  expect([[0.7, 0.5], [0.5, 0.7], [0.5, 0.5], [0.5]].map(changeText)).toEqual(["−0.200", "+0.200", "±0.000", null]);
 });
 
 test("a bin of a histogram links to the rollouts that it counts", () => {

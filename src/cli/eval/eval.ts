@@ -16,6 +16,7 @@ import { playedByProgram } from "./agent.ts";
 import { type EvalArguments, evalArguments } from "./arguments.ts";
 import { type Baseline, exitOfGates, findBaseline, type Judgement, judge } from "./gates.ts";
 import { writeJunit } from "./junit.ts";
+import { keepVerdict } from "./keep-verdict.ts";
 import { writeMarkdown } from "./markdown.ts";
 import { followToEnd, startRun } from "./play.ts";
 import { prepareFolder, writeResults } from "./results-folder.ts";
@@ -42,6 +43,7 @@ export async function evalCommand(line: CommandLine<keyof typeof EVAL_FLAGS>): P
     const path = outputDir === null ? null : await writeResults(client, run, outputDir, args.stateColumns);
     const judgement = await judge(client, run, gates, baseline);
     const exit = exitOf(run, args, judgement);
+    await keepVerdict(client, run, judgement.gates, term.log);
     await writeReports(args, client, { run, judgement, exit });
     term.print(resultsText([ended], term));
     if (path !== null) term.print(`Results: ${path}`);

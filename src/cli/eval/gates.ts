@@ -8,6 +8,7 @@
  * only the rollouts that happened to be scored.
  */
 import type { RunComparison } from "../../contract/comparison.ts";
+import type { GateVerdict } from "../../contract/gate.ts";
 import type { RunView } from "../../contract/run.ts";
 import type { RollcallClient } from "../../sdk/client.ts";
 import { ApiRequestError } from "../../sdk/request-error.ts";
@@ -40,7 +41,7 @@ export interface GateArguments {
 
 export interface GateResult {
   readonly gate: "min_scored" | "fail_under" | "baseline";
-  readonly verdict: "passed" | "failed" | "inconclusive";
+  readonly verdict: GateVerdict;
   readonly message: string;
 }
 

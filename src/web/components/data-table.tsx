@@ -35,6 +35,8 @@ export interface Column<Row> {
   readonly width?: number;
   /** Default: 20. */
   readonly least?: number;
+  /** Its part of the remaining width, compared with the other columns without a fixed width. Default: 1. */
+  readonly grow?: number;
 }
 
 /** `reward`, or `-reward` for descending order. */
@@ -99,7 +101,7 @@ export function DataTable<Row extends RowData>(props: DataTableProps<Row>) {
   };
   useRowKeys(props, chosen, choose);
   const template = columns
-    .map(({ width, least = LEAST }) => (width === undefined ? `minmax(${least}ch, 1fr)` : `${width}ch`))
+    .map(({ width, least = LEAST, grow = 1 }) => (width === undefined ? `minmax(${least}ch, ${grow}fr)` : `${width}ch`))
     .join(" ");
   const minWidth = `max(100%, ${columns.reduce((all, { least = LEAST, width = least }) => all + width, 0)}ch)`;
   const laidOut = { seen: virtual.getVirtualItems(), chosen, choose, template, rowHeight };

@@ -1,6 +1,7 @@
 /** The pages of the navigation, in its order, each with the key that opens it after `g`. */
 export const SECTIONS = [
-  { name: "Runs", path: "/", key: "r" },
+  { name: "Home", path: "/", key: "h" },
+  { name: "Runs", path: "/runs", key: "r" },
   { name: "New run", path: "/runs/new", key: "n" },
   { name: "Compare", path: "/compare", key: "c" },
   { name: "Environments", path: "/environments", key: "e" },

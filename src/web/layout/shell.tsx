@@ -130,7 +130,11 @@ function Navigation({ onPalette, onHelp }: NavigationProps) {
         <ul>
           {SECTIONS.map(({ name, path }) => (
             <li key={path}>
-              <Link to={path} search={{}} activeOptions={{ exact: path === "/", includeSearch: false }}>
+              <Link
+                to={path}
+                search={{}}
+                activeOptions={{ exact: path === "/" || pathname === "/runs/new", includeSearch: false }}
+              >
                 {name}
               </Link>
             </li>

@@ -17,7 +17,7 @@ export function NotFound() {
       </p>
       <p>
         <Link to="/" search={{}}>
-          Go to the runs
+          Go to the first page
         </Link>
       </p>
     </main>

@@ -1,14 +1,13 @@
 /** The environments that a run may name: those of the deployment, and those that organisations published. */
 import { Link } from "@tanstack/react-router";
-import { useEffect, useId, useRef, useState } from "react";
 import type { EnvironmentView } from "../../../contract/run.ts";
 import { useAddress } from "../../address.ts";
 import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { ResourcesPage } from "../../components/resource.tsx";
+import { SearchField } from "../../components/search-field.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { useKeys } from "../../layout/keys.tsx";
 import { statesOf } from "./versions.tsx";
 import "./environments.css";
 
@@ -40,7 +39,13 @@ export function Page() {
       empty={text === "" ? <p>No environments.</p> : <p>No environment has this text in its name or description.</p>}
     >
       <div className="row environment-search">
-        <SearchField value={text} onChange={(next) => change({ search: next || undefined })} />
+        <SearchField
+          value={text}
+          onChange={(next) => change({ search: next || undefined })}
+          placeholder="name or description"
+          action="search environments"
+          most={100}
+        />
         {owner !== undefined && (
           <button type="button" className="quiet" onClick={() => change({ owner: undefined })}>
             Only of <Shown text={owner} />: show all
@@ -48,47 +53,6 @@ export function Page() {
         )}
       </div>
     </ResourcesPage>
-  );
-}
-
-/** How long the reader must not type before the list is read. */
-const PAUSE_MS = 250;
-
-interface SearchFieldProps {
-  /** The text in the URL. */
-  readonly value: string;
-  readonly onChange: (text: string) => void;
-}
-
-function SearchField({ value, onChange }: SearchFieldProps) {
-  const id = useId();
-  const field = useRef<HTMLInputElement>(null);
-  const [text, setText] = useState(value);
-  const latest = useRef(onChange);
-  latest.current = onChange;
-  useEffect(() => setText(value), [value]);
-  useEffect(() => {
-    const timer = setTimeout(() => {
-      if (text.trim() !== value) latest.current(text.trim());
-    }, PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [text, value]);
-  useKeys([{ keys: "/", label: "search environments", run: () => field.current?.focus() }]);
-  return (
-    <search>
-      <label htmlFor={id}>Search</label>{" "}
-      <input
-        ref={field}
-        id={id}
-        type="search"
-        maxLength={100}
-        autoComplete="off"
-        spellCheck={false}
-        placeholder="name or description"
-        value={text}
-        onChange={({ target }) => setText(target.value)}
-      />
-    </search>
   );
 }
 

@@ -99,7 +99,7 @@ function DeleteRun({ run: { id, counts } }: { readonly run: RunView }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const gone = async () => {
-    await navigate({ to: "/", search: {} });
+    await navigate({ to: "/runs", search: {} });
     queries.removeQueries({ queryKey: ["run", id] });
     await queries.invalidateQueries({ queryKey: ["runs"] });
   };

@@ -9,7 +9,7 @@ import type { RunQuery } from "../../../sdk/options.ts";
 import type { Search } from "../../address.ts";
 import { api } from "../../client.ts";
 import { hasEnded } from "../run/progress.ts";
-import { runFilter, withLatest } from "./run-list.ts";
+import { isNewestFirst, runFilter, withLatest } from "./run-list.ts";
 
 const PAGE = 50;
 const BUSY_MS = 3000;
@@ -32,12 +32,14 @@ export function useRuns(search: Search) {
     enabled: pages.data !== undefined,
     refetchInterval: ({ state }) => ((state.data ?? NONE).some((run) => !hasEnded(run)) ? BUSY_MS : IDLE_MS),
   });
-  const rows = useMemo(() => withLatest(read, latest), [read, latest]);
+  const newestFirst = isNewestFirst(filter);
+  const rows = useMemo(() => withLatest(read, latest, newestFirst), [read, latest, newestFirst]);
   const { hasNextPage, isFetching, fetchNextPage } = pages;
   const more = useCallback(() => {
     if (hasNextPage && !isFetching) fetchNextPage().catch(reportError);
   }, [hasNextPage, isFetching, fetchNextPage]);
-  return { rows, more, error: pages.error, refetch: pages.refetch, isLoading: pages.data === undefined };
+  const { error, refetch } = pages;
+  return { rows, more, hasMore: hasNextPage, error, refetch, isLoading: pages.data === undefined };
 }
 
 const NONE: readonly RunView[] = [];
