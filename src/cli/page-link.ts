@@ -19,7 +19,7 @@ export async function pageLink(client: RollcallClient, path: string, options: Ca
   return { url: path === "/" ? url : `${url}&to=${path}`, expires_at };
 }
 
-/** The page of a run or a rollout, by its id; without an id, the page of all runs. */
+/** The page of a run or a rollout, by its id; without an id, the home page. */
 export function pathOf(id: string | undefined): string {
   if (id === undefined) return "/";
   if (/^run_\w+$/.test(id)) return runPage(id);

@@ -21,6 +21,7 @@ const paths = [
     "/usage?period=week&model=old",
     "/runs/new?environment=judged-qa",
     "/runs/new?kind=training",
+    `/runs/new?from=${before}`,
     `/runs/${before}`,
   ],
   ...["groups", "settings", "json"].map((tab) => `/runs/${before}?tab=${tab}`),

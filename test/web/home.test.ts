@@ -96,6 +96,14 @@ test("a search covers names and metadata of every run, and a click on a pair of 
 });
 
 test("a sort by reward has the highest first, and a mean of part of a run is muted and says of how many", async () => {
+  const endpoint = { base_url: stage.model };
+  const { id } = await client.runs.create({
+    ...{ name: "half scored", environment: "judged-qa", model: "old", endpoint, limits: { max_retries: 0 } },
+    dataset: [0, 23].map((item) => ({ question: `What is item ${item}?`, answer: `answer ${item}` })),
+    judges: { default: { model: "judge", endpoint } },
+  });
+  for await (const _ of client.runs.events(id));
+  await expect.poll(async () => (await client.runs.list({ search: "half scored" })).data[0]?.status).toBe("failed");
   const { page } = await tabAt("/runs?environment=judged-qa");
   await page.getByRole("button", { name: "Reward, 95 %" }).click();
   await page.waitForURL(/sort=-reward/);
@@ -104,8 +112,9 @@ test("a sort by reward has the highest first, and a mean of part of a run is mut
   await expect.poll(async () => (await shown()).length).toBeGreaterThan(1);
   const numbers = (await shown()).filter((one) => !Number.isNaN(one));
   expect(numbers).toEqual(numbers.toSorted((a, b) => b - a));
-  const hostile = page.locator("[data-row]", { hasText: "<b>hostile</b>" });
-  expect(await textOf(hostile)).not.toMatch(/\d of \d+ scored/);
+  const [part, whole] = ["half scored", "the new model"].map((hasText) => page.locator("[data-row]", { hasText }));
+  expect(await part?.locator(".soft", { hasText: "1 of 2 scored" }).count()).toBeGreaterThan(0);
+  expect(await whole?.getByText(/of \d+ scored/).count()).toBe(0);
 });
 
 test("a project without runs shows the first three commands, each of which can be copied", async () => {

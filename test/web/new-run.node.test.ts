@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import { type EnvironmentView, RunRequest } from "../../src/contract/run.ts";
+import { type EnvironmentView, RunRequest, type RunView } from "../../src/contract/run.ts";
 import {
   argumentFields,
+  foldFields,
   type Kind,
   PLACES,
   type Place,
@@ -9,6 +10,7 @@ import {
   sectionsOf,
   withoutSecrets,
 } from "../../src/web/pages/new-run/fields.ts";
+import { chosenOf, inlineJudges, textsOf } from "../../src/web/pages/new-run/preset.ts";
 import { SNIPPETS, snippetOf } from "../../src/web/pages/new-run/print-snippet.ts";
 import { buildRequest, fieldOf, type Written } from "../../src/web/pages/new-run/request.ts";
 
@@ -61,6 +63,90 @@ test.each(PLACES)("with a model at %s, no folded field of an eval must be filled
     expect.arrayContaining(["environment_args.max", "num_examples", "rollouts_per_example", "model"]),
   );
   expect(params).toContain("judges.default.model");
+});
+
+test.each(PLACES)(
+  "with a model at %s, few fields of a run are shown first, and no folded one must be filled in",
+  (place) => {
+    const { shown, folded } = foldFields(sectionsOf("eval", place, ENVIRONMENT));
+    const params = (of: typeof shown) => of.flatMap(({ fields }) => fields).map(paramOf);
+    const at = { endpoint: ["endpoint"], url: ["endpoint.base_url", "endpoint.api_key"], fleet: ["fleet"] }[place];
+    expect(params(shown)).toEqual([
+      ...["environment_args.prompt", "dataset", "num_examples", ...at, "model"],
+      ...["judges.default.endpoint", "judges.default.model"],
+    ]);
+    expect(folded.flatMap(({ fields }) => fields).filter(({ required }) => required)).toEqual([]);
+    expect(params(folded)).toEqual(expect.arrayContaining(["environment_args.max", "sampling", "max_cost_micros"]));
+  },
+);
+
+/** A run with these settings, as the API returns it. */
+const RUN = {
+  ...{ id: "run_a", kind: "eval", name: "nightly", environment: { id: "shop", version: "1.0.0" }, model: "qwen" },
+  ...{ endpoint: { id: "ep_a", name: "gpu", base_url: "https://gpu.example/v1" }, fleet: null, dataset: "ds_a" },
+  environment_args: { prompt: "say it's", level: 2, strict: true, tools: ["a"], max: 99 },
+  judges: { default: { endpoint: "ep_b", model: "big" }, strict: { endpoint: "ep_b", model: "huge" } },
+  sampling: { temperature: 0.5, stop: ["x"] },
+  ...{ num_examples: 12, rollouts_per_example: 1, max_concurrent: 32, min_scored: 0.5, shuffle: false, seed: 7 },
+  ...{ limits: { call_timeout_s: 600, max_retries: 3 }, max_cost_micros: 2_500_000, training: null },
+  metadata: { branch: "main", gate: "failed" },
+} as unknown as RunView;
+
+test("a run fills in the form with its settings, without the verdict of its gates", () => {
+  const written = textsOf(RUN, ENVIRONMENT);
+  expect(buildRequest({ ...chosenOf(RUN), environment: "shop@1.0.0", fields: fieldsOf(), written })).toEqual({
+    wrong: {},
+    request: {
+      environment: "shop@1.0.0",
+      environment_args: { prompt: "say it's", level: 2, strict: true, tools: ["a"] },
+      ...{ model: "qwen", endpoint: "gpu", dataset: "ds_a", num_examples: 12, seed: 7, min_scored: 0.5 },
+      ...{ judges: RUN.judges, sampling: RUN.sampling, limits: { max_retries: 3 } },
+      ...{ max_cost_micros: 2_500_000, metadata: { branch: "main" } },
+    },
+  });
+});
+
+test("a judge whose endpoint was inline has no endpoint in the form, and keeps its model", () => {
+  expect(inlineJudges(RUN, ["ep_b"])).toEqual([]);
+  const written = textsOf(RUN, ENVIRONMENT, inlineJudges(RUN, ["ep_a"]));
+  expect([written["judges.default.endpoint"], written["judges.default.model"]]).toEqual([undefined, "big"]);
+});
+
+test("a run whose endpoint was inline, or on a fleet, fills in the place of its model", () => {
+  const inline = { ...RUN, endpoint: { id: "ep_c", name: null, base_url: "https://gpu.example/v1" } } as RunView;
+  expect(chosenOf(inline).place).toBe("url");
+  expect(textsOf(inline, ENVIRONMENT)["endpoint.base_url"]).toBe("https://gpu.example/v1");
+  const onFleet: RunView = { ...RUN, endpoint: null, fleet: { id: "fl_a", name: "pool" } };
+  expect([chosenOf(onFleet).place, textsOf(onFleet, ENVIRONMENT)["fleet"]]).toEqual(["fleet", "pool"]);
+});
+
+test("a training fills in its steps, its group size and its batch", () => {
+  const training = {
+    max_steps: 10,
+    max_off_policy_steps: 2,
+    batch_size: { rollouts: 64 },
+    advantage: { name: "rloo" },
+  };
+  const run = { ...RUN, kind: "training", rollouts_per_example: 4, training } as unknown as RunView;
+  const written = textsOf(run, ENVIRONMENT);
+  const { request } = buildRequest({
+    ...{ kind: "training", environment: "shop@1.0.0", fields: fieldsOf("training"), written },
+  });
+  expect(request).toMatchObject({
+    group_size: 4,
+    max_steps: 10,
+    batch_size: { rollouts: 64 },
+    advantage: { name: "rloo" },
+  });
+  expect(request).not.toHaveProperty("num_examples");
+});
+
+test("elsewhere than on this machine the command names its platform", () => {
+  const { request } = build(WRITTEN);
+  expect(snippetOf("CLI", request, "https://rollcall.example")).toContain("--platform https://rollcall.example");
+  for (const origin of ["http://localhost:8787", "http://127.0.0.1:8787", "http://[::1]:8787"]) {
+    expect(snippetOf("CLI", request, origin)).not.toContain("--platform");
+  }
 });
 
 test("what is kept of a form has no key", () => {
@@ -151,7 +237,7 @@ test.each(SNIPPETS)("no key is in the run as %s", (kind) => {
 
 test("the command has flags where they exist, and a file for the rest", () => {
   const { request } = build({ ...WRITTEN, min_scored: "0.5", "limits.max_retries": "3", "limits.deadline_s": "60" });
-  expect(snippetOf("CLI", request, "")).toBe(`cat > run.json <<'JSON'
+  expect(snippetOf("CLI", request, "http://127.0.0.1:8787")).toBe(`cat > run.json <<'JSON'
 {
   "limits": {
     "deadline_s": 60
@@ -159,7 +245,7 @@ test("the command has flags where they exist, and a file for the rest", () => {
   "min_scored": 0.5
 }
 JSON
-rollcall eval shop@1.0.0 \\
+npx --no-install rollcall eval shop@1.0.0 \\
   -f run.json \\
   -a '{"level":2,"strict":true,"prompt":"say it'\\''s","tools":["a"]}' \\
   --dataset rows \\

@@ -11,7 +11,7 @@ export const VIEW = command({
   name: "view",
   takes: "[run|rollout]",
   reads: true,
-  help: "open the web page: all runs, or one run or rollout",
+  help: "open the web page: its home, or one run or rollout",
   more: `It prints a link that signs a browser in, once, within five minutes, and opens it if there is a browser. If no
 platform uses the state directory, it starts a read-only one, which runs until ctrl-C.`,
   flags: { "no-browser": { help: "only print the link" }, ...PLATFORM_FLAGS },

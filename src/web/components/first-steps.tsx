@@ -1,19 +1,15 @@
 /** What to do on a platform without runs: three commands to paste. */
 import { Link } from "@tanstack/react-router";
+import { isLocal, ROLLCALL } from "../pages/new-run/print-snippet.ts";
 import { CopyButton } from "./copy-button.tsx";
-
-/** Runs the installed Rollcall. Without it, npm would fetch a package of this name that is not ours. */
-export const ROLLCALL = "npx --no-install rollcall";
 
 interface Step {
   readonly name: string;
   readonly command: string;
 }
 
-/** A command in the folder of a local platform finds it by itself. */
-function stepsAt({ hostname, origin }: Pick<Location, "hostname" | "origin">): readonly Step[] {
-  const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
-  const first: Step = isLocal
+function stepsAt(origin: string): readonly Step[] {
+  const first: Step = isLocal(origin)
     ? {
         name: "Play an eval with the small model that comes with a local platform",
         command: `${ROLLCALL} eval calculator -n 5 -r 2`,
@@ -37,7 +33,7 @@ export function FirstSteps() {
     <section className="first-steps" aria-label="First steps">
       <p>There are no runs yet. The first three things to do, in the folder where Rollcall is installed:</p>
       <ol>
-        {stepsAt(location).map(({ name, command }) => (
+        {stepsAt(location.origin).map(({ name, command }) => (
           <li key={name}>
             {name} <CopyButton text={command} what="command" />
             <pre>{command}</pre>

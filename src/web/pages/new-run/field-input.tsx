@@ -1,19 +1,22 @@
 /** One field of the form, by its kind, with its help and its error. */
 import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
-import type { EndpointView } from "../../../contract/endpoint.ts";
 import { api } from "../../client.ts";
 import { Shown } from "../../components/shown.tsx";
+import { ChoiceOrText } from "./choice-or-text.tsx";
 import { type Field, written } from "./fields.ts";
+import type { Written } from "./request.ts";
 
 interface FieldInputProps {
   readonly field: Field;
   readonly value: string;
   readonly wrong: string | undefined;
+  /** What exists and may be chosen, for a field of `known`. */
+  readonly values: readonly string[];
   readonly onChange: (text: string) => void;
 }
 
-export function FieldInput({ field, value, wrong, onChange }: FieldInputProps) {
+export function FieldInput({ field, value, wrong, values, onChange }: FieldInputProps) {
   const id = useId();
   const { label, help, required = false } = field;
   const control = {
@@ -30,7 +33,7 @@ export function FieldInput({ field, value, wrong, onChange }: FieldInputProps) {
         <Shown text={label} />
         {required && <span className="soft"> (required)</span>}
       </label>
-      <Control field={field} control={control} />
+      <Control field={field} control={control} values={values} />
       <span id={`${id}-help`} className="soft">
         {wrong !== undefined && (
           <span className="field-error" role="alert">
@@ -43,16 +46,17 @@ export function FieldInput({ field, value, wrong, onChange }: FieldInputProps) {
   );
 }
 
-interface ControlProps {
-  readonly field: Field;
-  readonly control: Readonly<Record<"id" | "value" | "aria-describedby", string>> & {
-    readonly required: boolean;
-    readonly "aria-invalid": boolean;
-    readonly onChange: (event: { readonly target: { readonly value: string } }) => void;
-  };
+export type ControlProps = Readonly<Record<"id" | "value" | "aria-describedby", string>> & {
+  readonly required: boolean;
+  readonly "aria-invalid": boolean;
+  readonly onChange: (event: { readonly target: { readonly value: string } }) => void;
+};
+
+interface KindProps extends Pick<FieldInputProps, "field" | "values"> {
+  readonly control: ControlProps;
 }
 
-function Control({ field: { kind, options = [], placeholder, known }, control }: ControlProps) {
+function Control({ field: { kind, label, options = [], placeholder, known }, control, values }: KindProps) {
   const common = { ...control, autoComplete: "off", spellCheck: false, placeholder };
   if (kind === "choice") {
     return (
@@ -68,56 +72,41 @@ function Control({ field: { kind, options = [], placeholder, known }, control }:
   }
   if (kind === "json" || kind === "long" || kind === "pairs") return <textarea rows={3} {...common} />;
   if (kind === "secret") return <input type="password" {...common} autoComplete="new-password" />;
+  if (known !== undefined) {
+    const hint = known === "models" ? undefined : "name or id";
+    return <ChoiceOrText control={control} label={label} placeholder={hint} values={values} />;
+  }
   const mode = kind === "text" ? "text" : kind === "integer" ? "numeric" : "decimal";
-  return <input type="text" inputMode={mode} {...common} list={known && listId(known)} />;
-}
-
-function listId(known: NonNullable<Field["known"]>): string {
-  return `known-${known}`;
+  return <input type="text" inputMode={mode} {...common} />;
 }
 
 const MOST = { limit: 100 } as const;
 
-/** The resources of the project, offered as completions. A user without the permission gets none. */
+export const ENDPOINTS = { queryKey: ["endpoints", "known"], queryFn: () => api.endpoints.list(MOST) } as const;
+
+/** The resources of the project, to choose from. A user without the permission gets none. */
 export function useKnown() {
-  const { data: endpoints } = useQuery({ queryKey: ["endpoints", "known"], queryFn: () => api.endpoints.list(MOST) });
+  const { data: endpoints } = useQuery(ENDPOINTS);
   const { data: fleets } = useQuery({ queryKey: ["fleets", "known"], queryFn: () => api.fleets.list(MOST) });
   const { data: datasets } = useQuery({ queryKey: ["datasets", "known"], queryFn: () => api.datasets.list(MOST) });
-  return {
-    endpoints: endpoints?.data ?? [],
-    fleets: (fleets?.data ?? []).map(({ name }) => name),
-    datasets: (datasets?.data ?? []).map(({ name, id }) => name ?? id),
-  };
+  return { endpoints: endpoints?.data ?? [], fleets: fleets?.data ?? [], datasets: datasets?.data ?? [] };
 }
 
-interface KnownProps {
-  readonly known: ReturnType<typeof useKnown>;
-  /** The endpoint in the form: its models are offered. */
-  readonly endpoint: string | undefined;
+type Known = ReturnType<typeof useKnown>;
+
+/** What exists for a field. The models are those of the endpoint in the form. */
+export function valuesFor(field: Field, known: Known, written: Written): readonly string[] {
+  if (field.known === undefined) return [];
+  if (field.known !== "models") return distinct(known[field.known].map(({ name, id }) => name ?? id));
+  const endpoint = written[field.endpointParam ?? "endpoint"];
+  const chosen = known.endpoints.find(({ id, name }) => id === endpoint || name === endpoint);
+  return distinct(chosen?.capabilities?.models ?? []);
 }
 
-export function Known({ known: { endpoints, fleets, datasets }, endpoint }: KnownProps) {
-  const chosen = endpoints.find(({ id, name }) => id === endpoint || name === endpoint);
-  return (
-    <>
-      <Options id={listId("endpoints")} values={endpoints.map(({ name, id }) => name ?? id)} />
-      <Options id={listId("fleets")} values={fleets} />
-      <Options id={listId("datasets")} values={datasets} />
-      <Options id={listId("models")} values={modelsOf(chosen)} />
-    </>
-  );
+/** The text in the field: the name of what an id names, if it is known. */
+export function textFor(field: Field, known: Known, text: string): string {
+  if (field.known === undefined || field.known === "models") return text;
+  return known[field.known].find(({ id }) => id === text)?.name ?? text;
 }
 
-function modelsOf(endpoint: EndpointView | undefined): readonly string[] {
-  return endpoint?.capabilities?.models ?? [];
-}
-
-function Options({ id, values }: { readonly id: string; readonly values: readonly string[] }) {
-  return (
-    <datalist id={id}>
-      {[...new Set(values)].map((value) => (
-        <option key={value} value={value} />
-      ))}
-    </datalist>
-  );
-}
+const distinct = (values: readonly string[]) => [...new Set(values)];

@@ -16,6 +16,8 @@ export interface Field {
   readonly required?: boolean;
   /** The kind of resource that is offered. */
   readonly known?: "endpoints" | "fleets" | "datasets" | "models";
+  /** For models: the param of the endpoint that has them; default: `endpoint`. */
+  readonly endpointParam?: string;
 }
 
 /** The name that the API uses when it refuses a value. */
@@ -55,12 +57,38 @@ export function sectionsOf(kind: Kind, place: Place, environment: EnvironmentVie
   ].filter(({ fields }) => fields.length > 0);
 }
 
+const FIRST: ReadonlySet<string> = new Set([
+  ...["dataset", "num_examples", "max_steps", "endpoint", "endpoint.base_url", "endpoint.api_key", "fleet", "model"],
+]);
+
+export interface Fold {
+  readonly shown: readonly Section[];
+  readonly folded: readonly Section[];
+}
+
+/** Few fields are shown first: those that most runs need, and those that must be filled in. */
+export function foldFields(sections: readonly Section[]): Fold {
+  const isFirst = (field: Field) => FIRST.has(paramOf(field)) || field.required === true;
+  const parts = sections.map(({ fields, hasPlace = false, ...section }) => ({
+    shown: { ...section, hasPlace, fields: fields.filter(isFirst) },
+    folded: { ...section, fields: fields.filter((field) => !isFirst(field)) },
+  }));
+  const some = ({ fields }: Section) => fields.length > 0;
+  return {
+    shown: parts.map(({ shown }) => shown).filter(some),
+    folded: parts.map(({ folded }) => folded).filter(some),
+  };
+}
+
+/** The rarely used sections are folded. */
+export function foldSections(sections: readonly Section[]): Fold {
+  return { shown: sections.filter(({ isRare }) => !isRare), folded: sections.filter(({ isRare }) => isRare) };
+}
+
 const MODEL: Field = { path: ["model"], label: "Model", kind: "text", required: true, known: "models" };
 
 const PLACE_FIELDS: Readonly<Record<Place, readonly Field[]>> = {
-  endpoint: [
-    { path: ["endpoint"], label: "Endpoint", kind: "text", required: true, known: "endpoints", help: "name or id" },
-  ],
+  endpoint: [{ path: ["endpoint"], label: "Endpoint", kind: "text", required: true, known: "endpoints" }],
   url: [
     {
       ...{ path: ["endpoint", "base_url"], label: "Base URL", kind: "text", required: true },
@@ -68,7 +96,7 @@ const PLACE_FIELDS: Readonly<Record<Place, readonly Field[]>> = {
     },
     { path: ["endpoint", "api_key"], label: "Its key", kind: "secret", help: "stored encrypted, never shown again" },
   ],
-  fleet: [{ path: ["fleet"], label: "Fleet", kind: "text", required: true, known: "fleets", help: "name or id" }],
+  fleet: [{ path: ["fleet"], label: "Fleet", kind: "text", required: true, known: "fleets" }],
 };
 
 /** The texts of the fields without those of secrets, by param. */
@@ -86,7 +114,7 @@ function datasetFields(environment: EnvironmentView | undefined): readonly Field
       label: "Dataset",
       kind: "text",
       known: "datasets",
-      help: "an uploaded dataset, by name or id",
+      help: "an uploaded dataset",
     },
     {
       path: ["dataset", "rows"],
@@ -99,8 +127,8 @@ function datasetFields(environment: EnvironmentView | undefined): readonly Field
 
 const EVAL_TASKS: readonly Field[] = [
   {
-    ...{ path: ["num_examples"], label: "Tasks", kind: "integer", placeholder: "-1" },
-    help: "-1: all; an environment with endless tasks needs a number",
+    ...{ path: ["num_examples"], label: "Tasks", kind: "integer", placeholder: "all" },
+    help: "an environment with endless tasks needs a number",
   },
   { path: ["rollouts_per_example"], label: "Rollouts per task", kind: "integer", placeholder: "1" },
 ];
@@ -183,9 +211,12 @@ function judgeFields(environment: EnvironmentView | undefined): readonly Field[]
   const named = (environment?.judges ?? []).flatMap((judge): readonly Field[] => [
     {
       ...{ path: ["judges", judge, "endpoint"], label: `Endpoint of judge ${judge}`, kind: "text" },
-      ...{ required: true, known: "endpoints", help: "name or id" },
+      ...{ required: true, known: "endpoints" },
     },
-    { path: ["judges", judge, "model"], label: `Model of judge ${judge}`, kind: "text", required: true },
+    {
+      ...{ path: ["judges", judge, "model"], label: `Model of judge ${judge}`, kind: "text", required: true },
+      ...{ known: "models", endpointParam: paramOf({ path: ["judges", judge, "endpoint"] }) },
+    },
   ]);
   return [
     ...named,

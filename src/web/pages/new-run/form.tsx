@@ -4,14 +4,16 @@
  * A reader who comes back to the same entry of the browser's history finds what was entered, except secrets.
  */
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
-import type { EnvironmentView } from "../../../contract/run.ts";
+import type { EnvironmentView, RunView } from "../../../contract/run.ts";
 import { useAddress } from "../../address.ts";
 import { Shown } from "../../components/shown.tsx";
 import { useKept } from "../../kept.ts";
 import { useMay } from "../../layout/session.tsx";
-import { FieldInput, Known, useKnown } from "./field-input.tsx";
+import { FieldInput, textFor, useKnown, valuesFor } from "./field-input.tsx";
 import {
   type Field,
+  foldFields,
+  foldSections,
   type Kind,
   labelOf,
   PLACES,
@@ -21,6 +23,7 @@ import {
   sectionsOf,
   withoutSecrets,
 } from "./fields.ts";
+import { chosenOf, textsOf } from "./preset.ts";
 import { type Built, buildRequest, type Written } from "./request.ts";
 import { Snippets } from "./snippets.tsx";
 import { type Refusal, Submit } from "./submit.tsx";
@@ -45,10 +48,14 @@ interface RunFormProps {
   readonly first: EnvironmentView | undefined;
   /** For evals of `first` only, with the rarely used fields folded. */
   readonly short?: boolean;
+  /** The run whose settings the form begins with. */
+  readonly from?: RunView | undefined;
+  /** The judges of that run whose endpoint cannot be named. */
+  readonly unnamed?: readonly string[];
 }
 
-export function RunForm({ environments, first, short = false }: RunFormProps) {
-  const [{ chosen, written }, setEntered] = useEntered(labelOf(first), short);
+export function RunForm({ environments, first, short = false, from, unnamed }: RunFormProps) {
+  const [{ chosen, written }, setEntered] = useEntered(first, short, from && { from, unnamed });
   const setChosen = (changes: Partial<Chosen>) =>
     setEntered((before) => ({ ...before, chosen: { ...before.chosen, ...changes } }));
   const [refusal, setRefusal] = useState<Refusal>(NO_REFUSAL);
@@ -84,15 +91,15 @@ export function RunForm({ environments, first, short = false }: RunFormProps) {
         <FieldInput
           key={paramOf(field)}
           field={field}
-          value={written[paramOf(field)] ?? ""}
+          value={textFor(field, known, written[paramOf(field)] ?? "")}
           wrong={wrongAt(paramOf(field))}
+          values={valuesFor(field, known, written)}
           onChange={(text) => write(paramOf(field), text)}
         />
       ))}
     </fieldset>
   );
-  const isFolded = ({ isRare }: Section) => short && isRare === true;
-  const folded = sections.filter(isFolded);
+  const { shown, folded } = useMemo(() => (short ? foldSections(sections) : foldFields(sections)), [short, sections]);
   const wrongEnvironment = wrongAt("environment");
   return (
     <>
@@ -100,11 +107,10 @@ export function RunForm({ environments, first, short = false }: RunFormProps) {
       <div className="columns run-form">
         <form ref={form} className="fields" aria-label="The run" onSubmit={(event) => event.preventDefault()}>
           {!short && <Choices {...{ chosen, environments }} onChange={setChosen} wrong={wrongEnvironment} />}
-          {sections.filter((section) => !isFolded(section)).map(fieldsetOf)}
+          {shown.map(fieldsetOf)}
           {folded.length > 0 && (
             <Folded hasError={folded.some((section) => section.fields.some(hasError))}>{folded.map(fieldsetOf)}</Folded>
           )}
-          <Known known={known} endpoint={written["endpoint"]} />
           {short && wrongEnvironment !== undefined && <FieldError text={wrongEnvironment} />}
           <Submit built={built} fields={fields} refusal={refusal} onRefusal={refuse} />
         </form>
@@ -116,20 +122,30 @@ export function RunForm({ environments, first, short = false }: RunFormProps) {
 
 const NO_REFUSAL: Refusal = { shown: false, param: null, message: null, error: null };
 
-function useEntered(environment: string, short: boolean) {
+interface Preset {
+  readonly from: RunView;
+  readonly unnamed: readonly string[] | undefined;
+}
+
+function useEntered(first: EnvironmentView | undefined, short: boolean, preset: Preset | undefined) {
   const [search] = useAddress();
-  const [kept, keep] = useKept<Entered>(`${short ? "eval" : "run"} of ${environment}`);
-  const [entered, setEntered] = useState<Entered>(
-    () =>
-      kept ?? {
-        chosen: {
-          kind: search["kind"] === "training" && !short ? "training" : "eval",
-          place: search["fleet"] === undefined ? "endpoint" : "fleet",
-          environment,
-        },
-        written: startOf(search),
+  const environment = labelOf(first);
+  const [kept, keep] = useKept<Entered>(`${short ? "eval" : "run"} of ${environment} ${preset?.from.id ?? ""}`);
+  const [entered, setEntered] = useState<Entered>(() => {
+    if (kept !== undefined) return kept;
+    if (preset !== undefined) {
+      const { from, unnamed } = preset;
+      return { chosen: { ...chosenOf(from), environment }, written: textsOf(from, first, unnamed) };
+    }
+    return {
+      chosen: {
+        kind: search["kind"] === "training" && !short ? "training" : "eval",
+        place: search["fleet"] === undefined ? "endpoint" : "fleet",
+        environment,
       },
-  );
+      written: startOf(search),
+    };
+  });
   useEffect(() => {
     keep({ ...entered, written: withoutSecrets(entered.written) });
   }, [entered, keep]);

@@ -8,7 +8,7 @@ export const SNIPPETS = ["CLI", "curl", "TypeScript"] as const;
 export type SnippetKind = (typeof SNIPPETS)[number];
 
 export function snippetOf(kind: SnippetKind, request: JsonObject, origin: string): string {
-  if (kind === "CLI") return cliOf(request);
+  if (kind === "CLI") return cliOf(request, origin);
   return kind === "curl" ? curlOf(request, origin) : typescriptOf(request, origin);
 }
 
@@ -74,8 +74,16 @@ function propertyName(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) && name !== "__proto__" ? name : `[${JSON.stringify(name)}]`;
 }
 
+/** Runs the installed Rollcall. Without it, npm would fetch a package of this name that is not ours. */
+export const ROLLCALL = "npx --no-install rollcall";
+
+/** A command in the folder of a local platform finds it by itself. */
+export function isLocal(origin: string): boolean {
+  return /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/.test(origin);
+}
+
 /** Fields without a flag go into a file that the command reads. */
-function cliOf(given: JsonObject): string {
+function cliOf(given: JsonObject, origin: string): string {
   const { request, hasKey } = withoutKey(given);
   const { kind, environment, ...rest } = request;
   const isTraining = kind === "training";
@@ -84,7 +92,8 @@ function cliOf(given: JsonObject): string {
   const ways = isTraining ? [...(rest["trainer"] === undefined ? ["--trainer pull"] : []), "--eval-examples 0"] : [];
   const hasFile = Object.keys(left).length > 0;
   const command = [
-    `rollcall ${isTraining ? "train" : "eval"} ${quoted(textOf(environment))}`,
+    `${ROLLCALL} ${isTraining ? "train" : "eval"} ${quoted(textOf(environment))}`,
+    ...(isLocal(origin) ? [] : [`--platform ${origin}`]),
     ...(hasFile ? ["-f run.json"] : []),
     ...flags,
     ...(hasKey ? [`-k ${KEY}`] : []),

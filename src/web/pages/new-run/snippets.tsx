@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { JsonObject } from "../../../contract/json.ts";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { ShownBlock } from "../../components/shown.tsx";
-import { SNIPPETS, snippetOf } from "./print-snippet.ts";
+import { isLocal, SNIPPETS, snippetOf } from "./print-snippet.ts";
 
 export function Snippets({ request }: { readonly request: JsonObject }) {
   const [kind, setKind] = useState<(typeof SNIPPETS)[number]>("CLI");
@@ -20,7 +20,12 @@ export function Snippets({ request }: { readonly request: JsonObject }) {
         <CopyButton text={text} what={kind} />
       </div>
       <ShownBlock text={text} label={kind} />
-      <p className="soft">Keys are read from variables, never written in the text.</p>
+      <p className="soft">
+        {isLocal(location.origin)
+          ? "The command works in the folder of this platform. "
+          : "ROLLCALL_API_KEY must hold a key of this platform. "}
+        Keys are read from variables, never written in the text.
+      </p>
     </aside>
   );
 }

@@ -1,0 +1,50 @@
+import { useRef, useState } from "react";
+import type { ControlProps } from "./field-input.tsx";
+
+interface ChoiceOrTextProps {
+  readonly control: ControlProps;
+  readonly label: string;
+  /** In the field of a text. */
+  readonly placeholder: string | undefined;
+  /** What exists. */
+  readonly values: readonly string[];
+}
+
+/** The value of the choice of a text of one's own. No name begins with a space. */
+const OTHER = " other";
+
+/** A choice from what exists, or a text; only a text if nothing is known to exist. */
+export function ChoiceOrText({ control, label, placeholder, values }: ChoiceOrTextProps) {
+  const { value, onChange } = control;
+  const [writes, setWrites] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+  const text = { type: "text", autoComplete: "off", spellCheck: false, placeholder } as const;
+  if (values.length === 0) return <input {...control} {...text} />;
+  const isOther = writes || (value !== "" && !values.includes(value));
+  const choose = (chosen: string) => {
+    setWrites(chosen === OTHER);
+    onChange({ target: { value: chosen === OTHER ? "" : chosen } });
+    if (chosen === OTHER) requestAnimationFrame(() => field.current?.focus());
+  };
+  return (
+    <>
+      <select {...control} value={isOther ? OTHER : value} onChange={({ target }) => choose(target.value)}>
+        <option value="">{control.required ? "choose one" : "none"}</option>
+        {values.map((one) => (
+          <option key={one}>{one}</option>
+        ))}
+        <option value={OTHER}>another…</option>
+      </select>
+      {isOther && (
+        <input
+          ref={field}
+          {...text}
+          aria-label={`Another: ${label}`}
+          value={value}
+          onChange={onChange}
+          maxLength={2000}
+        />
+      )}
+    </>
+  );
+}
