@@ -1,10 +1,8 @@
 /** The conditions and the orders of the list of runs. */
-import { and, desc, eq, inArray, isNull, like, or, SQL, sql } from "drizzle-orm";
+import { and, eq, inArray, like, or, SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { RunKind, RunSort, RunStatus } from "../../contract/run.ts";
-import type { Scope } from "../../contract/scope.ts";
 import type { Page } from "./page.ts";
 import { runs } from "./schema.ts";
-import { inProject } from "./scoped.ts";
 
 export interface RunFilter extends Page {
   readonly kind: RunKind | null;
@@ -22,7 +20,8 @@ export interface RunFilter extends Page {
 /** A search and an order other than by time read every run that they cover: they cover this many, the newest. */
 export const RUNS_SEARCHED = 10_000;
 
-export function runConditions(database: D1Database, scope: Scope, filter: RunFilter): SQL[] {
+/** `newest`: selects the ids of the newest `RUNS_SEARCHED` runs. */
+export function runConditions(filter: RunFilter, newest: SQLWrapper): SQL[] {
   const conditions = [
     filter.kind && eq(runs.kind, filter.kind),
     filter.status && eq(runs.status, filter.status),
@@ -31,7 +30,7 @@ export function runConditions(database: D1Database, scope: Scope, filter: RunFil
     filter.model !== null && eq(MODEL, filter.model),
     filter.search !== null && contains(filter.search),
     ...Object.entries(filter.metadata).map(([key, value]) => metadataIs(key, value)),
-    (filter.search !== null || filter.sort !== "created") && isNewest(database, scope),
+    (filter.search !== null || filter.sort !== "created") && inArray(runs.id, sql`${newest}`),
   ];
   return conditions.filter((condition) => condition instanceof SQL);
 }
@@ -57,14 +56,6 @@ export function beyondValue(by: SQL, value: string | number | null, { after, ord
   if (value === null) return and(sql`${by} is null`, later);
   const further = order === "asc" ? sql`${by} > ${value}` : sql`${by} < ${value}`;
   return or(sql`${by} is null`, further, and(sql`${by} = ${value}`, later));
-}
-
-function isNewest(database: D1Database, scope: Scope): SQL {
-  const newest = inProject(database, scope)
-    .columns({ id: runs.id }, runs, isNull(runs.deleted_at))
-    .orderBy(desc(runs.created_at), desc(runs.id))
-    .limit(RUNS_SEARCHED);
-  return inArray(runs.id, sql`${newest}`);
 }
 
 function versionIs(version: string): SQL | undefined {

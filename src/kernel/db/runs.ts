@@ -12,7 +12,7 @@ import type { Scope } from "../../contract/scope.ts";
 import { violatedTable } from "./idempotency-keys.ts";
 import { currentReport } from "./old-names.ts";
 import { pageOf, seconds } from "./page.ts";
-import { beyondValue, type RunFilter, runConditions, SORTED_BY } from "./run-filter.ts";
+import { beyondValue, type RunFilter, RUNS_SEARCHED, runConditions, SORTED_BY } from "./run-filter.ts";
 import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
 import { type Condition, inOrganization, inProject, isOpenProject, type Rows, unscoped } from "./scoped.ts";
 import { fleetTable } from "./slice-tables.ts";
@@ -100,7 +100,11 @@ export async function findRunByIdempotencyKey(
 
 /** Runs in the order of `filter.sort`, then of their time and id, after `after`; at most `limit`. */
 export async function listRuns(database: D1Database, scope: Scope, filter: RunFilter): Promise<RunRecord[]> {
-  const conditions = runConditions(database, scope, filter);
+  const newest = inProject(database, scope)
+    .columns({ id: runs.id }, runs, isNull(runs.deleted_at))
+    .orderBy(desc(runs.created_at), desc(runs.id))
+    .limit(RUNS_SEARCHED);
+  const conditions = runConditions(filter, newest);
   const { sort, after, limit } = filter;
   if (sort === "created") {
     return await pageOf(runs, filter, (beyond) => selectRuns(database, scope, ...conditions, beyond));

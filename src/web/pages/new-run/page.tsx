@@ -18,47 +18,50 @@ import { inlineJudges } from "./preset.ts";
 
 export function Page() {
   useDocumentTitle("New run");
-  const [{ environment, from: fromId }] = useAddress();
+  const [search] = useAddress();
   const { data, error, refetch } = useEnvironments();
-  const from = useQuery({
-    queryKey: ["run", fromId, "settings"],
-    queryFn: ({ signal }) => api.runs.get(fromId ?? "", { signal }),
-    enabled: fromId !== undefined,
-    staleTime: Number.POSITIVE_INFINITY,
-  });
-  const mayReadEndpoints = useMay("endpoints:read");
-  const endpoints = useQuery({ ...ENDPOINTS, enabled: fromId !== undefined && mayReadEndpoints });
-  // The list is complete, or the ids are left as they are.
-  const ids = endpoints.data?.has_more === false ? endpoints.data.data.map(({ id }) => id) : null;
-  const unnamed = from.data === undefined || ids === null ? [] : inlineJudges(from.data, ids);
-  const name = environment ?? nameIn(from.data, data);
+  const preset = usePreset(search["from"]);
+  const { run, unnamed } = preset;
+  const name = search["environment"] ?? nameIn(run, data);
   const named = useNamed(name, data);
-  const listed = data?.find((one) => isNamed(one, name)) ?? data?.[0];
-  const failed = [
-    ...(error === null ? [] : [{ error, retry: refetch }]),
-    ...(from.error === null ? [] : [{ error: from.error, retry: from.refetch }]),
-    ...(named.error === null ? [] : [{ error: named.error, retry: named.refetch }]),
-  ];
-  const isLoading = data === undefined || from.isLoading || endpoints.isLoading || named.isLoading;
+  const first = named.data ?? data?.find((one) => isNamed(one, name)) ?? data?.[0];
+  const failed = [{ error, refetch }, preset, named].filter((one) => one.error !== null);
+  const isLoading = data === undefined || preset.isLoading || named.isLoading;
   return (
     <main>
       <h1>New run</h1>
-      <StartFrom from={from.data} needsRows={(named.data ?? listed)?.dataset === "uploaded"} unnamed={unnamed} />
+      <StartFrom from={run} needsRows={first?.dataset === "uploaded"} unnamed={unnamed} />
       {failed.map((one) => (
-        <ErrorNote key={String(one.error)} error={one.error} onRetry={one.retry} />
+        <ErrorNote key={String(one.error)} error={one.error} onRetry={one.refetch} />
       ))}
       {failed.length === 0 && isLoading && <Loading what="environments" />}
       {failed.length === 0 && !isLoading && (
         <RunForm
-          key={fromId ?? ""}
+          key={run?.id ?? ""}
           environments={named.data === undefined ? data : [named.data, ...data]}
-          first={named.data ?? listed}
-          from={from.data}
+          first={first}
+          from={run}
           unnamed={unnamed}
         />
       )}
     </main>
   );
+}
+
+/** The run whose settings the form begins with, and its judges whose endpoint cannot be named. */
+function usePreset(id: string | undefined) {
+  const mayReadEndpoints = useMay("endpoints:read");
+  const { data, error, isLoading, refetch } = useQuery({
+    queryKey: ["run", id, "settings"],
+    queryFn: ({ signal }) => api.runs.get(id ?? "", { signal }),
+    enabled: id !== undefined,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const endpoints = useQuery({ ...ENDPOINTS, enabled: id !== undefined && mayReadEndpoints });
+  // Without the complete list, the ids are left as they are.
+  const ids = endpoints.data?.has_more === false ? endpoints.data.data.map((one) => one.id) : null;
+  const unnamed = data === undefined || ids === null ? [] : inlineJudges(data, ids);
+  return { run: data, unnamed, error, isLoading: isLoading || endpoints.isLoading, refetch };
 }
 
 /** The environment of a run. One that comes with the deployment has only its present version. */
