@@ -33,7 +33,7 @@ test("from the first page, one click shows what today cost and where, and a seco
   expect(await textOf(section(page, "By project"))).toContain("default");
   const all = await textOf(cost);
   await section(page, "By model").getByRole("button", { name: "new", exact: true }).click();
-  await page.getByRole("button", { name: "Usage of every model, not only of new" }).waitFor();
+  await page.getByRole("button", { name: "model: new" }).waitFor();
   await expect.poll(() => textOf(cost)).not.toBe(all);
   expect(page.url()).toContain("model=new");
   await expect.poll(() => textOf(section(page, "By environment"))).toContain("judged-qa");
@@ -88,7 +88,7 @@ test("a search covers names and metadata of every run, and a click on a pair of 
   await page.keyboard.type("branch=LR");
   await expect.poll(() => page.locator("[data-row]").count()).toBe(1);
   await page.getByRole("link", { name: "branch=lr sweep" }).click();
-  await page.getByRole("button", { name: "Not only runs with metadata branch=lr sweep" }).waitFor();
+  await page.getByRole("button", { name: "metadata: branch=lr sweep" }).waitFor();
   await page.getByLabel("Group by").selectOption({ label: "branch" });
   await expect.poll(() => textOf(page.locator('[data-row="0"]'))).toMatch(/^lr sweep \(1\)/);
   expect(await textOf(page.locator('[data-row="1"]'))).toContain("the new model");

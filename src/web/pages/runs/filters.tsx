@@ -2,8 +2,8 @@
 import type { RunView } from "../../../contract/run.ts";
 import { RUN_KINDS, RUN_STATUSES } from "../../../contract/run.ts";
 import { useAddress } from "../../address.ts";
+import { Chip } from "../../components/chip.tsx";
 import { SearchField } from "../../components/search-field.tsx";
-import { Shown } from "../../components/shown.tsx";
 import { useEnvironments } from "../../components/use-environments.ts";
 import { groupings, groupingText } from "./group-rows.ts";
 
@@ -40,17 +40,7 @@ export function Filters({ runs }: { readonly runs: readonly RunView[] }) {
       {(["model", "metadata"] as const).map((name) => {
         const value = search[name];
         return (
-          value !== undefined && (
-            <button
-              key={name}
-              type="button"
-              className="chip"
-              aria-label={`Not only runs with ${name} ${value}`}
-              onClick={() => change({ [name]: undefined })}
-            >
-              {name} <Shown text={value} most={60} /> ×
-            </button>
-          )
+          value !== undefined && <Chip key={name} name={name} value={value} onRemove={() => change({ [name]: undefined })} />
         );
       })}
     </form>

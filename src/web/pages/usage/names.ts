@@ -29,11 +29,14 @@ const MOST = { limit: 100 } as const;
 export function useNames(): (group: UsageGroup, id: string) => string {
   const mayAdmin = useMay("admin");
   const { project } = useSession();
-  const projects = useQuery({ queryKey: ["projects"], queryFn: () => api.projects.list(MOST), staleTime: 60_000 });
-  const rest = { enabled: mayAdmin && project === null, staleTime: 60_000 };
+  // A key of one project reads the usage of that project, whose name it has.
+  const often = { enabled: project === null, staleTime: 60_000 };
+  const projects = useQuery({ queryKey: ["projects"], queryFn: () => api.projects.list(MOST), ...often });
+  const rest = { ...often, enabled: mayAdmin && project === null };
   const keys = useQuery({ queryKey: ["key", "known"], queryFn: () => api.keys.list(MOST), ...rest });
   const people = useQuery({ queryKey: ["person", "known"], queryFn: () => api.people.list(MOST), ...rest });
   const known = new Map<string, string>([
+    ...(project === null ? [] : [[project.id, project.name] as const]),
     ...(projects.data?.data ?? []).map(({ id, name }) => [id, name] as const),
     ...(keys.data?.data ?? []).map(({ id, name }) => [id, name] as const),
     ...(people.data?.data ?? []).map(({ id, name, email }) => [id, name ?? email] as const),

@@ -3,10 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { USAGE_GROUPS, type UsageBucket, type UsageGroup } from "../../../billing/wire.ts";
 import { type Search, useAddress } from "../../address.ts";
 import { Bars } from "../../components/bars.tsx";
+import { Chip } from "../../components/chip.tsx";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { countText, dollarsText } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
-import { Shown } from "../../components/shown.tsx";
 import { Stat, Stats } from "../../components/stat.tsx";
 import { useDocumentTitle } from "../../layout/title.ts";
 import { Breakdown } from "./breakdown.tsx";
@@ -96,15 +96,12 @@ function Only() {
     <p className="row">
       Only
       {limits.map(({ group, name }) => (
-        <button
+        <Chip
           key={group}
-          type="button"
-          className="chip"
-          aria-label={`Usage of every ${group}, not only of ${nameOf(group, name)}`}
-          onClick={() => change({ [group]: undefined }, { replace: false })}
-        >
-          {group}: <Shown text={nameOf(group, name)} most={60} /> ×
-        </button>
+          name={group}
+          value={nameOf(group, name)}
+          onRemove={() => change({ [group]: undefined }, { replace: false })}
+        />
       ))}
     </p>
   );
