@@ -12,7 +12,7 @@ import type { Scope } from "../../contract/scope.ts";
 import { violatedTable } from "./idempotency-keys.ts";
 import { currentReport } from "./old-names.ts";
 import { pageOf, seconds } from "./page.ts";
-import { beyondValue, type RunFilter, RUNS_SEARCHED, runConditions, SORTED_BY } from "./run-filter.ts";
+import { beyondValue, RUNS_SEARCHED, type RunFilter, runConditions, SORTED_BY } from "./run-filter.ts";
 import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
 import { type Condition, inOrganization, inProject, isOpenProject, type Rows, unscoped } from "./scoped.ts";
 import { fleetTable } from "./slice-tables.ts";

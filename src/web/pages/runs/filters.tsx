@@ -40,7 +40,9 @@ export function Filters({ runs }: { readonly runs: readonly RunView[] }) {
       {(["model", "metadata"] as const).map((name) => {
         const value = search[name];
         return (
-          value !== undefined && <Chip key={name} name={name} value={value} onRemove={() => change({ [name]: undefined })} />
+          value !== undefined && (
+            <Chip key={name} name={name} value={value} onRemove={() => change({ [name]: undefined })} />
+          )
         );
       })}
     </form>
