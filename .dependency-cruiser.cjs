@@ -52,6 +52,7 @@ const SLICES = [
   "src/hub",
   "src/operator",
   "src/retention",
+  "src/reviews",
   "src/sharing",
   "src/telemetry",
   "src/triggers",
@@ -64,7 +65,7 @@ const CODE_OF_ENVIRONMENTS =
   "^src/core/(protocol/in-process|environments/(any-environment|environment|env-group)|rollout/(harness|play)|rubrics/(rubric|scoring))[.]ts$";
 /** Where tables of D1 are defined. */
 const TABLES = "^src/(kernel/db/schema|[^/]+/tables)[.]ts$";
-const SLICE_WIRE = "^src/(accounts|agents|backup|billing|fleets|operator|sharing|triggers|webhooks)/wire[.]ts$";
+const SLICE_WIRE = "^src/(accounts|agents|backup|billing|fleets|operator|reviews|sharing|triggers|webhooks)/wire[.]ts$";
 /** The package entry `rollcall/contract`: it puts together what the contract and slices have of the wire. */
 const WIRE = "^src/wire[.]ts$";
 

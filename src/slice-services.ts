@@ -10,6 +10,7 @@ import * as npm from "./hub/npm.ts";
 import * as python from "./hub/python.ts";
 import * as hub from "./hub/service.ts";
 import * as retention from "./retention/service.ts";
+import * as reviews from "./reviews/service.ts";
 import * as sharing from "./sharing/service.ts";
 import * as telemetry from "./telemetry/scrape-metrics.ts";
 import * as deliveries from "./triggers/receive-delivery.ts";
@@ -23,6 +24,7 @@ export const SLICE_SERVICES = {
   triggers,
   deliveries,
   sharing,
+  reviews,
   hub,
   agents,
   npm,

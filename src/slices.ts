@@ -12,6 +12,7 @@ import { registerAccounts } from "./kernel/kit/account-hooks.ts";
 import { register } from "./kernel/kit/slice-hooks.ts";
 import { registerCharges } from "./kernel/run/charges.ts";
 import { retention } from "./retention/slice.ts";
+import { reviews } from "./reviews/slice.ts";
 import { sharing } from "./sharing/slice.ts";
 import { telemetry } from "./telemetry/slice.ts";
 import { triggers } from "./triggers/slice.ts";
@@ -24,6 +25,7 @@ const SLICES: readonly Slice[] = [
   webhooks,
   triggers,
   sharing,
+  reviews,
   telemetry,
   hub,
   agents,

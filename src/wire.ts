@@ -73,6 +73,14 @@ export {
   UsageResult,
   type UseCount,
 } from "./billing/wire.ts";
+export {
+  AgreementItem,
+  MARKS,
+  type Mark,
+  REVIEWED_KINDS,
+  type ReviewedKind,
+  RunAgreement,
+} from "./contract/agreement.ts";
 export { ApiError, ERROR_CODES, type ErrorCode, type ErrorDetails, STATUS_OF } from "./contract/api-error.ts";
 export { AUDIT_RULES, type AuditRule, AuditViolation, ChargeAudit, RunAudit } from "./contract/audit.ts";
 export { BatchFormat, type FormatQuery } from "./contract/batch-format.ts";
@@ -311,3 +319,4 @@ export {
 export { StepMetrics, TrainerSecrets, TrainingView } from "./contract/training-view.ts";
 export { Outline, OutlineTurn, RolloutHead, ShownTurn, TurnPage, TurnTokenPage, WholeTurn } from "./contract/turns.ts";
 export { DatasetList, DatasetRow, DatasetView } from "./contract/uploaded-dataset.ts";
+export { ReviewList, ReviewRequest, type ReviewRequestInput, ReviewValue, ReviewView } from "./reviews/wire.ts";

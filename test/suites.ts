@@ -9,7 +9,7 @@ const PLATFORM_FREE = [
 ];
 /** The kernel's clients call servers in Node. */
 const CLIENTS = "test/kernel/clients/**/*.test.ts";
-const PLATFORM = "{accounts,agents,billing,kernel,fleets,hub,retention,sharing,telemetry,triggers,webhooks}";
+const PLATFORM = "{accounts,agents,billing,kernel,fleets,hub,retention,reviews,sharing,telemetry,triggers,webhooks}";
 const INSTALLED = "**/node_modules/**";
 
 export const NODE = {

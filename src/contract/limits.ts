@@ -228,6 +228,15 @@ export const LIMITS = {
   signInCodesPerCaller: 20,
   /** Links to the report of one run. */
   reportLinksPerRun: 100,
+  /** Reviews of one rollout and of one run; the texts of one review, and how many scores it gives. */
+  reviewsPerRollout: 20,
+  reviewsPerRun: 10_000,
+  reviewNoteCharacters: 2000,
+  reviewValues: 20,
+  /** Labels that a person gives in place of a judge's. */
+  reviewLabelCharacters: 200,
+  /** Rollouts that the agreement of a run names for each score and judge. */
+  disagreementsShown: 20,
   budgets: 1000,
   /** Lists of prices with a future start. */
   comingPrices: 100,

@@ -28,6 +28,7 @@ export const EXAMPLE = {
   person: "per_01ks2h9q4e7mxw3f0tbn8vc5zjb5v4xre2",
   session: "ses_01ks2h9q4e7mxw3f0tbn8vc5zsw2m4k7td",
   reportLink: "rl_01ks2h9q4e7mxw3f0tbn8vc5ztx3p6n2vh",
+  review: "rev_01ks2h9q4e7mxw3f0tbn8vc5zyb6m2k4wq",
   invitation: "inv_01ks2h9q4e7mxw3f0tbn8vc5zkd3h6pws4",
   token: "rk_7m2q4vbn8c0tz5xw3fhd6ks9g1yr2jpe7ma4q8wx9d4",
   invitationToken: "rki_3hd6ks9g1yr2jpe7ma4q8vbn8c0tz5xw37m2q4vbn",

@@ -35,6 +35,7 @@ import { ReportLinks } from "./report-links.ts";
 import { ApiRequestError } from "./request-error.ts";
 import { type ClientOptions, Requests } from "./requests.ts";
 import { Resource } from "./resource.ts";
+import { Reviews } from "./reviews.ts";
 import { Rollouts } from "./rollouts.ts";
 import { Runs } from "./runs.ts";
 import { Secrets } from "./secrets.ts";
@@ -70,6 +71,7 @@ export type {
   RolloutRequestInput,
 } from "../agents/wire.ts";
 export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedEntry } from "../billing/wire.ts";
+export type { AgreementItem, RunAgreement } from "../contract/agreement.ts";
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { RunAudit } from "../contract/audit.ts";
 export type { ComparedTask, RunComparison } from "../contract/comparison.ts";
@@ -117,6 +119,7 @@ export type {
 } from "../contract/turns.ts";
 export type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
 export type { FleetPatch, FleetRequestInput, FleetView, ReplicaPatch, ReplicaView } from "../fleets/wire.ts";
+export type { ReviewRequestInput, ReviewView } from "../reviews/wire.ts";
 export type { CreatedReportLink, ReportLinkView, SharedReport } from "../sharing/wire.ts";
 export type { CreatedTrigger, TriggerDelivery, TriggerReceipt, TriggerTest, TriggerView } from "../triggers/wire.ts";
 export type { CreatedWebhook, Replayed, WebhookDelivery, WebhookEvent, WebhookView } from "../webhooks/wire.ts";
@@ -132,6 +135,7 @@ export class RollcallClient extends Resource {
   readonly runs: Runs = new Runs(this.requests);
   readonly rollouts: Rollouts = new Rollouts(this.requests);
   readonly agents: Agents = new Agents(this.requests);
+  readonly reviews: Reviews = new Reviews(this.requests);
   readonly reportLinks: ReportLinks = new ReportLinks(this.requests);
   readonly environments: Environments = new Environments(this.requests);
   readonly datasets: Datasets = new Datasets(this.requests);

@@ -1,4 +1,5 @@
 /** Runs: evals and trainings. */
+import type { RunAgreement } from "../contract/agreement.ts";
 import type { ChargeAudit, RunAudit } from "../contract/audit.ts";
 import type { RunComparison } from "../contract/comparison.ts";
 import type { DeletionView } from "../contract/deletion.ts";
@@ -39,6 +40,11 @@ export class Runs extends Editable<RunView, RunRequestInput, RunPatch, CreatedRu
   /** Estimates the cost of a run. Starts nothing. */
   preview(request: RunRequestInput, options: PostOptions = {}): Promise<RunPreview> {
     return this.requests.post("/runs/preview", request, options);
+  }
+
+  /** How far the scores and judges of the run agree with the people who reviewed it. */
+  agreement(runId: string, options: CallOptions = {}): Promise<RunAgreement> {
+    return this.requests.json(pathTo`/runs/${runId}/agreement`, options);
   }
 
   /** Ends a run early. A run that has ended is not changed. */

@@ -38,6 +38,7 @@ const SLICES = [
   "src/hub",
   "src/operator",
   "src/retention",
+  "src/reviews",
   "src/sharing",
   "src/telemetry",
   "src/triggers",

@@ -12,7 +12,7 @@ const PAGES = globSync(
   },
 ).sort();
 const MODULES = PAGES.filter((page) =>
-  /^src\/(kernel\/[^/]+|accounts|backup|fleets|operator|retention|sharing|telemetry|triggers|webhooks)\/README\.md$/.test(
+  /^src\/(kernel\/[^/]+|accounts|backup|fleets|operator|retention|reviews|sharing|telemetry|triggers|webhooks)\/README\.md$/.test(
     page,
   ),
 );
@@ -76,7 +76,7 @@ test.each(PAGES)("the links of %s lead to an existing page and heading", (page) 
 
 test("each folder of the kernel and each slice describes itself in 5 to 15 lines, and names files that it has", () => {
   const modules = globSync(
-    ["src/kernel/*/", "src/{accounts,backup,fleets,operator,retention,sharing,telemetry,triggers,webhooks}/"],
+    ["src/kernel/*/", "src/{accounts,backup,fleets,operator,retention,reviews,sharing,telemetry,triggers,webhooks}/"],
     {
       cwd: ROOT,
     },

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 const ROOT = resolve(import.meta.dirname, "../..");
 const SOURCES = globSync(
   [
-    "src/{accounts,backup,billing,kernel,fleets,operator,retention,sharing,telemetry,triggers,webhooks}/**/*.ts",
+    "src/{accounts,backup,billing,kernel,fleets,operator,retention,reviews,sharing,telemetry,triggers,webhooks}/**/*.ts",
     "src/*.ts",
   ],
   {

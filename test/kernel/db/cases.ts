@@ -16,13 +16,14 @@ import * as tables from "../../../src/kernel/db/schema.ts";
 import * as seals from "../../../src/kernel/db/seals.ts";
 import * as secrets from "../../../src/kernel/db/secrets.ts";
 import * as trainerTokens from "../../../src/kernel/db/trainer-tokens.ts";
+import * as reviews from "../../../src/reviews/queries.ts";
 import * as reportLinks from "../../../src/sharing/queries.ts";
 import * as triggers from "../../../src/triggers/queries.ts";
 import * as webhooks from "../../../src/webhooks/queries.ts";
 import { ACCOUNT_CASES } from "../../accounts/query-cases.ts";
 import { FLEET_CASES } from "../../fleets/query-cases.ts";
 import { endpointRow, runRow } from "../http/run-rows.ts";
-import { linkRow, TRIGGER, webhookRow, webhookSecretRow } from "./tenants.ts";
+import { linkRow, REVIEWED, reviewRow, TRIGGER, webhookRow, webhookSecretRow } from "./tenants.ts";
 
 /** Queries in this scope for the rows of the tenant with the mark, or adds rows to them. */
 export type Case = (database: D1Database, scope: Scope, mark: string) => unknown;
@@ -179,6 +180,15 @@ export const CASES: Readonly<Record<string, Case>> = {
   listReportLinks: (d1, scope, mark) => reportLinks.listReportLinks(d1, scope, `run_${mark}`, FIRST),
   deleteReportLink: (d1, scope, mark) => reportLinks.deleteReportLink(d1, scope, `rl_${mark}`),
   dropReportLinks: (d1, scope) => reportLinks.dropReportLinks(d1, scope, 9_000, 10),
+  insertReview: (d1, scope, mark) => reviews.insertReview(d1, scope, reviewRow(crypto.randomUUID(), `run_${mark}`)),
+  updateReview: (d1, scope, mark) => {
+    const own = { rolloutId: `ro_${mark}`, who: "key_1" };
+    return reviews.updateReview(d1, scope, own, { ...REVIEWED, note: "other", updated_at: 2000 });
+  },
+  deleteReview: (d1, scope, mark) => reviews.deleteReview(d1, scope, `ro_${mark}`, "key_1"),
+  findReview: (d1, scope, mark) => reviews.findReview(d1, scope, `rev_${mark}`),
+  listReviews: (d1, scope, mark) => reviews.listReviews(d1, scope, { runId: `run_${mark}` }, FIRST),
+  listReviewValues: (d1, scope, mark) => reviews.listReviewValues(d1, scope, `run_${mark}`, FIRST),
 };
 
 /** An organisation, or one project of it. */

@@ -46,6 +46,8 @@ import * as operator from "../../../src/operator/queries.ts";
 import * as deletions from "../../../src/retention/deletion-queries.ts";
 import * as retention from "../../../src/retention/expiry-queries.ts";
 import * as owners from "../../../src/retention/owner-queries.ts";
+import * as reviews from "../../../src/reviews/queries.ts";
+import * as ofReviews from "../../../src/reviews/tables.ts";
 import * as reportLinks from "../../../src/sharing/queries.ts";
 import * as ofSharing from "../../../src/sharing/tables.ts";
 import "../../../src/slices.ts";
@@ -64,6 +66,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
   ...{ ...trainerTokens, ...budgets, ...books, ...metrics, ...totals, ...past, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...stored, ...used, ...owners, ...retention, ...schemaLevel, ...webhooks },
+  ...reviews,
   ...{ ...reportLinks, ...sessions, ...workingKeys, ...datasetUploads, ...backups, ...operator, ...restoredRuns },
 };
 
@@ -96,6 +99,7 @@ const OF_ORGANIZATION_TOO = [
     "insertFleet",
     "insertReplica",
     "insertReportLink",
+    "insertReview",
     "insertUpload",
     "insertUploaded",
   ],
@@ -171,7 +175,7 @@ function unlimited({ text, values }: NotedStatement, { scope }: Tenant, limit: R
 const IN_PROJECT = [
   ...[ofAccounts.apiKeys, tables.datasets, tables.deletions, tables.endpoints, tables.idempotencyKeys],
   ...[tables.cachedJudgements, tables.runs, tables.secrets, tables.trainerTokens, ofTriggers.triggers],
-  ...[ofAccounts.webSessions, ofAccounts.signInCodes, ofSharing.reportLinks, tables.datasetUploads],
+  ...[ofAccounts.webSessions, ofAccounts.signInCodes, ofSharing.reportLinks, tables.datasetUploads, ofReviews.reviews],
 ];
 const IN_ORGANIZATION = [
   ...[ofAccounts.apiKeys, ofBilling.budgets, tables.deletions, ofAccounts.invitations, ofAccounts.members],

@@ -19,6 +19,7 @@ import {
   secrets,
   trainerTokens,
 } from "../../../src/kernel/db/schema.ts";
+import { reviews } from "../../../src/reviews/tables.ts";
 import { reportLinks } from "../../../src/sharing/tables.ts";
 import type { NewTrigger } from "../../../src/triggers/queries.ts";
 import { triggers } from "../../../src/triggers/tables.ts";
@@ -48,7 +49,7 @@ export const TENANT_TABLES = {
   ...{ fleets, replicas },
   ...{ organizations, projects, runs, secrets, trainerTokens, webhookEndpoints, webhookSecrets, triggers },
   ...{ budgets, usageHours },
-  ...{ webSessions, signInCodes, reportLinks },
+  ...{ webSessions, signInCodes, reportLinks, reviews },
 };
 
 /** The fields that any trigger has. */
@@ -155,6 +156,14 @@ export function linkRow(id: string, run_id: string) {
   return { id: `rl_${id}`, run_id, hash: `link-${id}`, created_by: "key_1", ...SHORT };
 }
 
+/** What a review says. */
+export const REVIEWED = { mark: "good" as const, note: null, values: [], why: null };
+
+export function reviewRow(id: string, run_id: string) {
+  const of = { rollout_id: `ro_${id}`, created_by: "key_1" };
+  return { id: `rev_${id}`, run_id, ...of, ...REVIEWED, created_at: 1000, updated_at: 1000 };
+}
+
 export function webhookRow(id: string) {
   const none = { disabled_at: null, disabled_reason: null };
   const events = ["budget.*"];
@@ -165,7 +174,7 @@ export function webhookSecretRow(id: string, webhook_id: string) {
   return { id, webhook_id, sealed_secret: "sealed", expires_at: null, created_at: 1000 };
 }
 
-/** A signed-in browser, a sign-in code, and a link to the report of its run. */
+/** A signed-in browser, a sign-in code, a link to the report of its run, and a review. */
 function pageOf({ scope, mark }: Tenant) {
   const d1 = drizzle(env.DB);
   const owner = { org_id: scope.orgId, project_id: scope.projectId };
@@ -173,6 +182,7 @@ function pageOf({ scope, mark }: Tenant) {
     d1.insert(webSessions).values({ ...sessionRow(mark, mark), ...owner }),
     d1.insert(signInCodes).values({ ...codeRow(mark, `code-${mark}`), ...owner }),
     d1.insert(reportLinks).values({ ...linkRow(mark, `run_${mark}`), ...owner }),
+    d1.insert(reviews).values({ ...reviewRow(mark, `run_${mark}`), ...owner }),
   ] as const;
 }
 

@@ -55,6 +55,7 @@ test("every route is documented and every documented route exists", async () => 
       "DELETE /v1/people/{id}",
       "DELETE /v1/projects/{id}",
       "DELETE /v1/report-links/{id}",
+      "DELETE /v1/rollouts/{id}/review",
       "DELETE /v1/runs/{id}",
       "DELETE /v1/secrets/{id}",
       "DELETE /v1/session",
@@ -119,11 +120,13 @@ test("every route is documented and every documented route exists", async () => 
       "GET /v1/rollouts/{id}/head",
       "GET /v1/rollouts/{id}/outline",
       "GET /v1/rollouts/{id}/questions",
+      "GET /v1/rollouts/{id}/reviews",
       "GET /v1/rollouts/{id}/turns",
       "GET /v1/rollouts/{id}/turns/{turn}",
       "GET /v1/rollouts/{id}/turns/{turn}/tokens",
       "GET /v1/runs",
       "GET /v1/runs/{id}",
+      "GET /v1/runs/{id}/agreement",
       "GET /v1/runs/{id}/audit",
       "GET /v1/runs/{id}/batches/{step}",
       "GET /v1/runs/{id}/batches/{step}/credits",
@@ -139,6 +142,7 @@ test("every route is documented and every documented route exists", async () => 
       "GET /v1/runs/{id}/metrics",
       "GET /v1/runs/{id}/report-links",
       "GET /v1/runs/{id}/results",
+      "GET /v1/runs/{id}/reviews",
       "GET /v1/runs/{id}/rollouts",
       "GET /v1/runs/{id}/weight-versions",
       "GET /v1/secrets",
@@ -240,6 +244,7 @@ test("every route is documented and every documented route exists", async () => 
       "PUT /v1/dataset-uploads/{id}/parts/{number}",
       "PUT /v1/environments/{id}/grant",
       "PUT /v1/environments/{id}/tags/{tag}",
+      "PUT /v1/rollouts/{id}/review",
     ]
   `);
 });

@@ -1,4 +1,4 @@
-/** The same for signing in to the web page, and for shared links. */
+/** The same for signing in to the web page, for shared links and for reviews. */
 import { newCode, newReportLink, newSession } from "./page-things.ts";
 import type { Request } from "./requests.ts";
 
@@ -13,6 +13,11 @@ export const PAGE_REQUESTS: Readonly<Record<string, Request>> = {
     ask: ({ session }) => ({ path: `/v1/sessions/${session}` }),
     anew: async ({ api, things }) => ({ session: await newSession(api, things.key) }),
   },
+  putReview: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/review`, body: { mark: "good" } }) },
+  listReviews: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/reviews` }) },
+  listRunReviews: { ask: ({ run }) => ({ path: `/v1/runs/${run}/reviews` }) },
+  getAgreement: { ask: ({ run }) => ({ path: `/v1/runs/${run}/agreement` }) },
+  deleteReview: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/review` }) },
   createReportLink: { ask: ({ run }) => ({ path: `/v1/runs/${run}/report-links`, body: {} }) },
   listReportLinks: { ask: ({ run }) => ({ path: `/v1/runs/${run}/report-links` }) },
   getSharedReport: { ask: ({ report_token }) => ({ path: "/v1/shared-report", bearer: report_token }) },

@@ -102,6 +102,11 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   listJudgeQuestions: ["rollouts:read"],
   getOutline: ["rollouts:read"],
   cancelRollout: ["rollouts:write"],
+  putReview: ["rollouts:write"],
+  deleteReview: ["rollouts:write"],
+  listReviews: ["rollouts:read"],
+  listRunReviews: ["rollouts:read"],
+  getAgreement: ["rollouts:read"],
   forkRollout: ["runs:write"],
 
   registerTrainer: ["trainer"],

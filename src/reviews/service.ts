@@ -1,0 +1,178 @@
+/** Writes and deletes a person's review of a rollout, and compares a run's scores and judges with its reviews. */
+import type { RunAgreement } from "../contract/agreement.ts";
+import type { Judgement } from "../contract/judgement.ts";
+import { LIMITS } from "../contract/limits.ts";
+import type { Scope } from "../contract/scope.ts";
+import { mintId } from "../core/ids.ts";
+import type { Rating } from "../core/statistics/kappa.ts";
+import type { Position } from "../kernel/db/page.ts";
+import { getRun } from "../kernel/db/runs.ts";
+import { minting } from "../kernel/kit/secrets.ts";
+import { type Result, refuse } from "../kernel/messages/refusal.ts";
+import { findRollout } from "../kernel/service/read-rollouts.ts";
+import { notFound, placeOfId } from "../kernel/service/read-run.ts";
+import { ComparedValues } from "./compare-values.ts";
+import { deleteReview, insertReview, listReviewValues, type NewReview, reviewViewOf, updateReview } from "./queries.ts";
+import type { ReviewRequest, ReviewValue, ReviewView } from "./wire.ts";
+
+/** Reviews that one statement reads. */
+const READ_AT_ONCE = 500;
+
+/** Who reviews, and when (epoch milliseconds). */
+export interface Reviewer {
+  readonly who: string;
+  readonly now: number;
+}
+
+/** Writes the caller's review, in place of an earlier one. The rollout itself stays as it is. */
+export async function putReview(
+  env: Env,
+  scope: Scope,
+  rolloutId: string,
+  request: ReviewRequest,
+  { who, now }: Reviewer,
+): Promise<Result<ReviewView>> {
+  const found = await findRollout(env, scope, rolloutId);
+  if (!found.ok) return found;
+  const { run, record } = found.value;
+  if (record.entry.status !== "done") {
+    return refuse("conflict", `${rolloutId} has not ended: review it after its end`, null);
+  }
+  const { reward, scores, judgements } = record.entry;
+  const values = valuesOf(request, {
+    reward,
+    scores: JSON.parse(scores ?? "[]") as OwnValues["scores"],
+    judgements: JSON.parse(judgements ?? "[]") as OwnValues["judgements"],
+  });
+  if (!values.ok) return values;
+  const refused = refusalOf(request, values.value);
+  if (refused !== null) return refused;
+  const { mark, note, why } = request;
+  const text = { mark, note, why, values: values.value, updated_at: now };
+  const review: NewReview = {
+    ...{ id: mintId("rev", minting(env, now)), run_id: run.id, rollout_id: rolloutId, created_by: who },
+    ...{ ...text, created_at: now },
+  };
+  const kept = await insertReview(env.DB, scope, review);
+  if (kept === "inserted") return { ok: true, value: reviewViewOf(review) };
+  const updated = await updateReview(env.DB, scope, { rolloutId, who }, text);
+  if (updated !== null) return { ok: true, value: reviewViewOf(updated) };
+  return await whyNone(env, scope, run.id, rolloutId);
+}
+
+/** The run was deleted, or it or the rollout has the maximum number of reviews. */
+async function whyNone(env: Env, scope: Scope, runId: string, rolloutId: string): Promise<Result<never>> {
+  if ((await getRun(env.DB, scope, runId)) === null) return notFound("rollout", rolloutId);
+  return refuse(
+    "conflict",
+    `${rolloutId} already has ${LIMITS.reviewsPerRollout} reviews, or its run ${LIMITS.reviewsPerRun}, the maximum`,
+    null,
+  );
+}
+
+/** What the rollout has of its own. */
+export interface OwnValues {
+  readonly reward: number | null;
+  readonly scores: readonly { readonly name: string; readonly score: number | null }[];
+  readonly judgements: readonly Pick<Judgement, "judge" | "verdict">[];
+}
+
+/** The values of a review, each with the rollout's own. */
+export function valuesOf(
+  { reward, scores, judges }: Pick<ReviewRequest, "reward" | "scores" | "judges">,
+  own: OwnValues,
+): Result<ReviewValue[]> {
+  const values: ReviewValue[] = [];
+  if (reward !== null) values.push({ of: "reward", name: "reward", value: reward, given: own.reward });
+  for (const [name, value] of Object.entries(scores)) {
+    const score = own.scores.find((one) => one.name === name);
+    if (score === undefined)
+      return refuse("invalid_request", `scores.${name}: the rollout has no such score`, "scores");
+    values.push({ of: "score", name, value, given: score.score });
+  }
+  for (const [name, value] of Object.entries(judges)) {
+    const given = verdictOf(name, own.judgements);
+    if (!given.ok) return given;
+    const isOfKind = given.value === null || typeof given.value === typeof value;
+    if (!isOfKind) {
+      const kind = typeof given.value === "number" ? "a number" : "a label";
+      return refuse("invalid_request", `judges.${name}: must be ${kind}, as the judge gave`, "judges");
+    }
+    values.push({ of: "judge", name, value, given: given.value });
+  }
+  return { ok: true, value: values };
+}
+
+/** The judge's value for the rollout; null if it gave no judgement. Refused if there is not one value to compare. */
+function verdictOf(name: string, judgements: OwnValues["judgements"]): Result<Rating | null> {
+  const asked = judgements.filter(({ judge }) => judge === name);
+  const refusal = (why: string) => refuse("invalid_request", `judges.${name}: ${why}`, "judges");
+  if (asked.length === 0) return refusal("the rollout was not judged by it");
+  const verdicts = new Set(asked.map(({ verdict }) => verdict));
+  if (verdicts.size > 1) return refusal("it gave several judgements that differ: give the score instead");
+  const [verdict = null] = verdicts;
+  if (verdict !== null && typeof verdict === "object") {
+    return refusal("it compared the attempts of a group: give the score instead");
+  }
+  return { ok: true, value: verdict };
+}
+
+function refusalOf({ mark, note, why }: ReviewRequest, values: readonly ReviewValue[]): Result<never> | null {
+  if (mark === null && note === null && values.length === 0) {
+    return refuse("invalid_request", "mark: a review needs a mark, a note or a value", "mark");
+  }
+  const [changed] = values.filter(({ value, given }) => value !== given);
+  if (changed === undefined || why !== null) return null;
+  const { of, name } = changed;
+  const what = of === "reward" ? "the reward" : `the ${of} ${name}`;
+  return refuse("invalid_request", `why: is required, because ${what} differs from the rollout's own`, "why");
+}
+
+/** Deletes the caller's own review. */
+export async function removeReview(
+  env: Env,
+  scope: Scope,
+  rolloutId: string,
+  who: string,
+): Promise<Result<{ object: "review"; id: string; deleted: true }>> {
+  const id = await deleteReview(env.DB, scope, rolloutId, who);
+  if (id === null) return refuse("not_found", `you have no review of rollout ${rolloutId}`, "id");
+  return { ok: true, value: { object: "review", id, deleted: true } };
+}
+
+/** The run of a rollout whose reviews are listed. */
+export async function findReviewed(env: Env, scope: Scope, rolloutId: string): Promise<Result<{ runId: string }>> {
+  const place = placeOfId(env, rolloutId);
+  const record = place === null ? null : await getRun(env.DB, scope, place.runId);
+  return record === null ? notFound("rollout", rolloutId) : { ok: true, value: { runId: record.run.id } };
+}
+
+/** At most `LIMITS.reviewsPerRun` reviews are read, `READ_AT_ONCE` in a statement. */
+export async function readAgreement(env: Env, scope: Scope, runId: string): Promise<Result<RunAgreement>> {
+  const record = await getRun(env.DB, scope, runId);
+  if (record === null) return notFound("run", runId);
+  const { report, spec } = record.run;
+  const compared = new ComparedValues();
+  compared.announce("reward", "reward");
+  for (const name of Object.keys(report?.metrics ?? {})) compared.announce("score", name);
+  for (const name of Object.keys(spec.judges ?? {})) compared.announce("judge", name);
+  const marks = { good: 0, bad: 0, unsure: 0 };
+  const rollouts = new Set<string>();
+  let read = 0;
+  for (let after: Position | null = null; ; ) {
+    const page = await listReviewValues(env.DB, scope, runId, { after, limit: READ_AT_ONCE, order: "asc" });
+    for (const { rollout_id, mark, values } of page) {
+      rollouts.add(rollout_id);
+      if (mark !== null) marks[mark] += 1;
+      compared.add(rollout_id, values);
+    }
+    read += page.length;
+    after = page.at(-1) ?? null;
+    if (page.length < READ_AT_ONCE || read >= LIMITS.reviewsPerRun) break;
+  }
+  const items = compared.items();
+  return {
+    ok: true,
+    value: { object: "agreement", run_id: runId, reviews: read, rollouts: rollouts.size, marks, items },
+  };
+}

@@ -1,0 +1,10 @@
+/** Reviews of rollouts by people. */
+import type { Slice } from "../kernel/http/slice.ts";
+import { reviewOperations } from "./routes.ts";
+import { reviews as table } from "./tables.ts";
+
+export const reviews: Slice = {
+  operations: reviewOperations,
+  hooks: {},
+  tables: { ofProject: [table], ofRun: [table] },
+};
