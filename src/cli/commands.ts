@@ -22,6 +22,7 @@ import { LOGIN_COMMANDS } from "./commands/login.ts";
 import { ORG_COMMANDS } from "./commands/org.ts";
 import { PERSON_COMMANDS } from "./commands/person.ts";
 import { PROJECT_COMMANDS } from "./commands/project.ts";
+import { REVIEW_COMMANDS } from "./commands/review.ts";
 import { ROLLOUT_COMMANDS } from "./commands/rollout.ts";
 import { RUN_COMMANDS } from "./commands/run.ts";
 import { RUN_ROLLOUTS_COMMANDS } from "./commands/run-rollouts.ts";
@@ -42,6 +43,7 @@ const BUT_COMPLETION = [
   ...RUN_SHARE_COMMANDS,
   ...DELETION_COMMANDS,
   ...ROLLOUT_COMMANDS,
+  ...REVIEW_COMMANDS,
   ...AGENT_COMMANDS,
   ...DATASET_COMMANDS,
   ...ENDPOINT_COMMANDS,

@@ -2,6 +2,7 @@
  * A run's report as one HTML file that works offline: its data, and how the data is put into the template that the
  * build of the page makes (src/web/report-file.tsx).
  */
+import type { RunAgreement } from "./agreement.ts";
 import type { Histogram, RolloutSummary } from "./rollout-list.ts";
 import type { RunView } from "./run.ts";
 
@@ -14,6 +15,8 @@ export interface ReportFile {
   readonly histograms: Readonly<Record<string, Histogram>>;
   /** The first rollout of each class that ended badly, by the filter of the class; null if it was deleted. */
   readonly firsts: Readonly<Record<string, RolloutSummary | null>>;
+  /** With the people who reviewed the run. */
+  readonly agreement: RunAgreement;
   /** The first rollouts, in the order of dispatch. */
   readonly rollouts: readonly RolloutSummary[];
   /** How many more rollouts the run has. */

@@ -27,13 +27,14 @@ export async function readReportFile(
     const page = await client.rollouts.list(runId, { filter, sort: "ended", limit: 1 }, options);
     firsts[filter] = page.data[0] === undefined ? null : withoutPrompt(page.data[0]);
   }
+  const agreement = await client.runs.agreement(runId, options);
   const rollouts: RolloutSummary[] = [];
   for await (const rollout of client.rollouts.list(runId, { limit: A_PAGE }, options)) {
     rollouts.push(withoutPrompt(rollout));
     if (rollouts.length === ROLLOUTS) break;
   }
   const left_out = Math.max(0, run.counts.dispatched - rollouts.length);
-  return { format: "rollcall.report/1", exported_at: now, run, histograms, firsts, rollouts, left_out };
+  return { format: "rollcall.report/1", exported_at: now, run, histograms, firsts, agreement, rollouts, left_out };
 }
 
 /** The file may be passed to anybody, so it has no text of the prompt. */

@@ -11,6 +11,7 @@ import { countText, timeText } from "./components/format.ts";
 import { Shown } from "./components/shown.tsx";
 import { Frozen } from "./frozen.ts";
 import { KeyProvider } from "./layout/keys.tsx";
+import { agreementKey } from "./pages/run/agreement.tsx";
 import { firstKey } from "./pages/run/outcomes.tsx";
 import { histogramKey } from "./pages/run/run-histogram.tsx";
 import { FrozenReport } from "./pages/shared/frozen-report.tsx";
@@ -24,6 +25,7 @@ const queries = new QueryClient({ defaultOptions: { queries: { staleTime: Number
 for (const [of, histogram] of Object.entries(file.histograms)) {
   queries.setQueryData(histogramKey(file.run.id, of), histogram);
 }
+queries.setQueryData(agreementKey(file.run.id), file.agreement);
 for (const [filter, first] of Object.entries(file.firsts)) queries.setQueryData(firstKey(file.run, filter), first);
 
 function Report() {

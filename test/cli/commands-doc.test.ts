@@ -104,6 +104,15 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   // The run has ended already.
   "agent run": { text: /^$/ },
   "rollout cancel": { json: { object: "rollout", outcome: "scored" } },
+  "rollout review": {
+    text: /^(rollout +by +mark|rollout +ro_\w+\nby )[\s\S]*key_/,
+    json: {},
+  },
+  "run reviews": { text: /ro_\w+ +key_|rollout +ro_/, json: LIST },
+  "run agreement": {
+    text: /[\s\S]*1 reviews of 1 rollouts\n$/,
+    json: { object: "agreement", reviews: 1, items: expect.any(Array) },
+  },
   "rollout fork": { json: { object: "run", forked_from: { turn: 0 }, rollouts_per_example: 2 } },
   "dataset push": { text: /^dataset +ds_\w+\nname +questions\nrows +3\n/, json: DATASET },
   "dataset list": { text: /\nds_\w+ +questions +3 /, json: LIST },

@@ -35,7 +35,7 @@ const paths = [
   ...[`/environments/${at(SEARCHING)}`, "/environments/judged-qa?tab=results", "/environments?search=guess"],
   ...["/datasets", `/datasets/${stage.dataset}`, "/endpoints", `/endpoints/${stage.endpoint}`, "/fleets"],
   ...[`/fleets/${stage.fleet}`, "/triggers", `/triggers/${stage.trigger}`, "/webhooks", `/webhooks/${stage.webhook}`],
-  ...["/keys", "/usage", stage.report.slice(stage.url.length)],
+  ...[`/rollouts/${stage.reviewed}`, "/keys", "/usage", stage.report.slice(stage.url.length)],
 ];
 
 beforeAll(async () => {

@@ -49,6 +49,8 @@ export interface Stage {
   readonly trigger: string;
   readonly webhook: string;
   readonly report: string;
+  /** A rollout of `before` with a review. */
+  readonly reviewed: string;
 }
 
 declare module "vitest" {
@@ -103,8 +105,9 @@ class Setting {
     ];
     await this.#published();
     const { url: report } = await this.#client.reportLinks.create(before);
+    const reviewed = await this.#reviewed(before);
     if (report === null) throw new Error("the link to the report has no address");
-    return { before, after, hostile, ...long, training, ...(await this.#things()), report };
+    return { before, after, hostile, ...long, training, ...(await this.#things()), report, reviewed };
   }
 
   async #played(request: RunRequestInput): Promise<string> {
@@ -120,6 +123,17 @@ class Setting {
       ...{ rollouts_per_example: 2, min_scored: 0.5, limits: { max_retries: 0 } },
       judges: { default: { model: "judge", endpoint: { base_url: this.#model, prices: PRICES } } },
     });
+  }
+
+  /** A person agrees with the judge on one rollout, and not on another. */
+  async #reviewed(run: string): Promise<string> {
+    const { data } = await this.#client.rollouts.list(run, { filter: "outcome:scored", limit: 2 });
+    for (const [at, { id, reward }] of data.entries()) {
+      const correct = at === 0 ? Number(reward) : 1 - Number(reward);
+      const note = "The reply\nnames the item.";
+      await this.#client.reviews.put(id, { mark: at === 0 ? "good" : "bad", note, scores: { correct }, why: "read" });
+    }
+    return data[0]?.id ?? "";
   }
 
   #attacked(attacker: string): Promise<string> {

@@ -14,6 +14,7 @@ import type { Exporting } from "./exporting.ts";
 /** How many rollouts are requested at once. */
 const AT_ONCE = 8;
 const SHOWN_EVERY = 100;
+const PAGE = 100;
 
 export async function exportRun(client: RollcallClient, id: string, path: string, shared: Exporting): Promise<void> {
   const { folder, signal, show, unfinished } = shared;
@@ -25,6 +26,10 @@ export async function exportRun(client: RollcallClient, id: string, path: string
   }
   const results = `${path}/results.jsonl`;
   if (!folder.keeps(results)) await folder.writeLines(results, client.runs.results(id, {}, { signal }));
+  const reviews = `${path}/reviews.jsonl`;
+  if (!folder.keeps(reviews)) {
+    await folder.writeLines(reviews, client.reviews.listOfRun(id, { limit: PAGE, order: "asc" }, { signal }));
+  }
   if (run.kind === "training" && !folder.keeps(`${path}/metrics.json`)) {
     folder.writeJson(`${path}/metrics.json`, await metricsOf(client, id, signal));
   }

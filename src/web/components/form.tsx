@@ -92,12 +92,23 @@ interface TextFieldProps {
   readonly required?: boolean;
   readonly type?: "text" | "url" | "number" | "password";
   readonly placeholder?: string;
+  /** What the field has at first. */
+  readonly value?: string;
 }
 
-export function TextField({ name, label, help, required = false, type = "text", placeholder }: TextFieldProps) {
+export function TextField({ name, label, help, required = false, type = "text", placeholder, value }: TextFieldProps) {
   return (
     <Field name={name} label={label} help={help}>
-      {(control) => <input {...control} type={type} required={required} placeholder={placeholder} autoComplete="off" />}
+      {(control) => (
+        <input
+          {...control}
+          type={type}
+          required={required}
+          placeholder={placeholder}
+          defaultValue={value}
+          autoComplete="off"
+        />
+      )}
     </Field>
   );
 }

@@ -14,6 +14,7 @@ import { RolloutActions } from "./actions.tsx";
 import { Evidence, OutcomeLine } from "./evidence.tsx";
 import { FinalResponse } from "./final-response.tsx";
 import { Neighbours } from "./neighbours.tsx";
+import { Reviews } from "./reviews.tsx";
 import { Timeline } from "./timeline.tsx";
 import { copyTurn } from "./turn.tsx";
 import { TurnList, type TurnListHandle } from "./turn-list.tsx";
@@ -56,6 +57,7 @@ function RolloutView({ head }: { readonly head: RolloutHead }) {
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it by its focus */}
         <aside aria-label="Scores and evidence" tabIndex={0}>
           <Evidence head={head} />
+          <Reviews head={head} />
         </aside>
       </div>
     </>

@@ -5,6 +5,7 @@ import { countText, NOTHING, numberText, percentText, scoreText, sum } from "../
 import { OutcomeBar } from "../../components/outcome-bar.tsx";
 import { Stat, Stats } from "../../components/stat.tsx";
 import { useFrozen } from "../../frozen.ts";
+import { Agreement } from "./agreement.tsx";
 import { CostByRole, LatencyByRole } from "./costs.tsx";
 import { Members, MetricTable, PassTable } from "./metrics.tsx";
 import { Outcomes } from "./outcomes.tsx";
@@ -29,6 +30,7 @@ export function EvalOverview({ run }: { readonly run: RunView }) {
         </section>
       </div>
       <MetricTable run={run.id} metrics={run.report.metrics} />
+      <Agreement run={run.id} />
       <PassTable report={run.report} />
       <Members run={run} />
       <div className="columns">
