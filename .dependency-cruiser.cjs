@@ -81,6 +81,7 @@ const OWNERS = {
   "@modelcontextprotocol/client": ["src/core"],
   "drizzle-orm": ["src/kernel/db", ...SLICES],
   openai: ["src/kernel/clients"],
+  croner: ["src/triggers"],
   stripe: ["src/billing"],
   hono: ["src/kernel/http", "src/accounts"],
   jose: ["src/accounts"],

@@ -287,6 +287,8 @@ export const LIMITS = {
   resultsPerPage: 1000,
   /** Triggers of one project. */
   triggersPerProject: 100,
+  /** The shortest time between two starts of a schedule. */
+  scheduleMinutes: 5,
   /** The run that a trigger creates, and its conditions, as JSON: pages of triggers show them whole. */
   triggerRunCharacters: 64 * KIB,
   triggerWhenCharacters: 16 * KIB,

@@ -5,7 +5,8 @@
  * delivery. After a kill between the two, no run is lost and none is started twice, since the alarm takes up every
  * accepted delivery without a run. A repeated delivery writes nothing and gets the same run. At most
  * `LIMITS.triggerWaiting` deliveries wait. Unsigned deliveries are logged at most six times a minute. Refusals are sent
- * to webhooks. The alarm never throws.
+ * to webhooks. The alarm never throws. A due time of the schedule is taken as a delivery, in the write that moves to the
+ * next one, so that each starts one run; all times that were missed together start one.
  */
 
 import { LIMITS } from "../contract/limits.ts";
@@ -19,11 +20,14 @@ import { Tombstone } from "../kernel/kit/tombstone.ts";
 import type { Refusal } from "../kernel/messages/refusal.ts";
 import type { Serves } from "../kernel/messages/rpc.ts";
 import { WaitingReaders } from "../kernel/run/pages.ts";
+import { type Armed, ArmedSchedule, isSame } from "./armed.ts";
 import { type AcceptRun, beginRun } from "./begin-run.ts";
 import { getTrigger } from "./queries.ts";
 import { RefusalEvents } from "./refusal-events.ts";
 import type { DeliveryOutcome, LoggedDelivery, SignedDelivery, TriggerPlace, TriggerRpc } from "./rpc.ts";
 import { DeliveryStore, type Pending } from "./store.ts";
+import type { TriggerRow } from "./tables.ts";
+import { verdictOf } from "./verdict.ts";
 
 const PLACE = "place";
 /** Then the alarm takes up an accepted delivery without a run: the request that accepted it may be gone. */
@@ -55,12 +59,14 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
   #looks = 0;
   #lookedAt = 0;
   readonly #events: RefusalEvents;
+  readonly #schedule: ArmedSchedule;
   #unsigned = { minute: 0, written: 0, left: 0 };
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
     this.#store = new DeliveryStore(state.storage);
     this.#tombstone = new Tombstone(state.storage);
+    this.#schedule = new ArmedSchedule(state.storage);
     this.#events = new RefusalEvents(env);
   }
 
@@ -106,9 +112,19 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
   }
 
   async changed(of: TriggerPlace): Promise<void> {
-    if (this.#tombstone.stands || this.#store.isNew) return;
-    this.#looks = 0;
-    await this.#advance(of);
+    if (this.#tombstone.stands) return;
+    await this.#readSchedule(of);
+    if (!this.#store.isNew) {
+      this.#looks = 0;
+      await this.#advance(of);
+    }
+    await this.#arm();
+  }
+
+  async expectChange(of: TriggerPlace, origin: string): Promise<void> {
+    if (this.#tombstone.stands) return;
+    this.ctx.storage.kv.put(PLACE, of);
+    this.#schedule.expect(origin, this.now());
     await this.#arm();
   }
 
@@ -125,6 +141,8 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
     const of = this.ctx.storage.kv.get<TriggerPlace>(PLACE);
     if (of === undefined) return;
     try {
+      if (this.#schedule.isOverdue(this.now())) await this.#readSchedule(of);
+      await this.#startDue(of);
       const due = this.#store.pending("accepted", BEGUN_AT_ONCE);
       for (const { serial } of due.filter(({ try_at }) => try_at <= this.now())) await this.#begin(of, serial);
       await this.#advance(of);
@@ -134,6 +152,42 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
       return;
     }
     await this.#arm();
+  }
+
+  /** The schedule that the trigger has now. */
+  async #readSchedule(of: TriggerPlace): Promise<void> {
+    const trigger = await getTrigger(this.env.DB, of.scope, of.trigger_id);
+    if (this.#tombstone.stands) return;
+    this.#schedule.set(trigger?.disabled_at === null ? trigger.schedule : null, this.now());
+  }
+
+  /** If the schedule's time has come, starts the run, or lets it wait for the previous one. */
+  async #startDue(of: TriggerPlace): Promise<void> {
+    const { armed } = this.#schedule;
+    const trigger = armed === null || armed.next > this.now() ? null : await this.#scheduled(of, armed);
+    if (armed === null || trigger === null) return;
+    const delivery = scheduledDelivery(trigger, armed);
+    const serial = this.#store.write(() => {
+      this.#schedule.advance(armed, this.now());
+      if (this.#store.known(delivery.ids) !== null) return null;
+      const taken = this.#take(of, delivery);
+      // No sender repeats it, so a run that cannot be started now is tried again.
+      if (this.#store.find(taken)?.state === "accepted") this.#accept(taken);
+      return taken;
+    });
+    if (serial === null) return;
+    const taken = this.#store.find(serial);
+    if (taken?.state === "refused" && taken.error !== null) await this.#notify(of, taken.error, taken.delivery_id);
+    await this.#begin(of, serial);
+  }
+
+  /** The trigger, if it still has this schedule. Otherwise its new one is taken over. */
+  async #scheduled(of: TriggerPlace, { schedule }: Armed): Promise<TriggerRow | null> {
+    const trigger = await getTrigger(this.env.DB, of.scope, of.trigger_id);
+    const wanted = trigger?.disabled_at === null ? trigger.schedule : null;
+    if (wanted !== null && isSame(wanted, schedule)) return trigger;
+    await this.#readSchedule(of);
+    return null;
   }
 
   /** Stores the delivery, with what it has to do. */
@@ -279,6 +333,8 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
   async #arm(): Promise<void> {
     const now = this.now();
     const due: number[] = [];
+    const { dueAt } = this.#schedule;
+    if (dueAt !== null) due.push(dueAt);
     const next = this.#store.nextTry();
     if (next !== null) due.push(next);
     const look = Math.min(LONGEST_LOOK_MS, FIRST_LOOK_MS * 2 ** Math.max(0, this.#looks - 1));
@@ -300,6 +356,13 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
       logError("audit log", idsOfTrigger({ scope, trigger_id }), thrown);
     }
   }
+}
+
+/** The payload has the due time, in ISO 8601. The id has a dot, as no sender's id has. */
+function scheduledDelivery(trigger: TriggerRow, { schedule, next, origin }: Armed): SignedDelivery {
+  const due = new Date(next).toISOString();
+  const verdict = verdictOf(trigger, { due, cron: schedule.cron });
+  return { ids: [`schedule.${due}`], event: "schedule", verdict, concurrency: trigger.concurrency, origin };
 }
 
 /** The sender was already answered, so it does not send the delivery again. */

@@ -7,6 +7,7 @@ import { namedRows } from "../kernel/db/named-rows.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { organizations, projects } from "../kernel/db/schema.ts";
 import { inProject, unscoped } from "../kernel/db/scoped.ts";
+import { nextDue } from "./schedule.ts";
 import { type TriggerRow, triggers } from "./tables.ts";
 import type { TriggerView } from "./wire.ts";
 
@@ -52,11 +53,14 @@ export async function deleteTrigger(database: D1Database, scope: Scope, id: stri
 }
 
 /** A trigger on the wire, field by field, without the secret. `origin`: the platform's origin in the request. */
-export function triggerViewOf(trigger: NewTrigger, origin: string): TriggerView {
-  const { id, name, scheme, run, map, when, concurrency, created_by } = trigger;
+export function triggerViewOf(trigger: NewTrigger, origin: string, now: number): TriggerView {
+  const { id, name, scheme, run, map, when, concurrency, schedule, created_by } = trigger;
+  const next = schedule === null || trigger.disabled_at !== null ? null : nextDue(schedule, now);
   return {
     object: "trigger",
     ...{ id, name, url: `${origin}/hooks/${id}`, verify: { scheme } },
+    schedule,
+    next_at: next === null ? null : seconds(next),
     ...{ run: { ...run }, map: { ...map }, when: when as TriggerView["when"], concurrency },
     disabled: trigger.disabled_at !== null,
     created_by,

@@ -1,6 +1,6 @@
 /** Receives a delivery: verifies the sender, evaluates the payload, and passes it to the trigger's object. */
 import { parseKeepingNumbers } from "../contract/exact-json.ts";
-import { isRecord, type Json, type JsonObject } from "../contract/json.ts";
+import type { Json, JsonObject } from "../contract/json.ts";
 import type { Scope } from "../contract/scope.ts";
 import { LruCache } from "../kernel/kit/caches.ts";
 import { PROCESS_SCHEDULER } from "../kernel/kit/fair-scheduler.ts";
@@ -9,13 +9,13 @@ import { readId } from "../kernel/kit/secrets.ts";
 import { type Refusal, type Result, refuse } from "../kernel/messages/refusal.ts";
 import { notFound } from "../kernel/service/read-run.ts";
 import { resolveRun, wantedBy } from "../kernel/service/resolve/resolve-run.ts";
-import { triggerDisabled } from "./begin-run.ts";
 import { checkWhen, filled, fillingOf } from "./mapping.ts";
 import { findTrigger, triggerAnywhere } from "./queries.ts";
 import type { TriggerPlace, Verdict } from "./rpc.ts";
 import { triggerObject } from "./rpc.ts";
 import type { TriggerRow } from "./tables.ts";
 import { readRun, within } from "./template.ts";
+import { verdictOf } from "./verdict.ts";
 import { isUnsigned, type Signed, verifyDelivery } from "./verify-delivery.ts";
 import type { TriggerReceipt, TriggerTest, TriggerTestRequest } from "./wire.ts";
 
@@ -56,7 +56,7 @@ export async function receiveDelivery(env: Env, trigger: TriggerRow, posted: Pos
     return signed;
   }
   const { ids, event } = signed.value;
-  const delivery = { ids, event, verdict: verdictOf(trigger, signed.value), concurrency: trigger.concurrency };
+  const delivery = { ids, event, verdict: verdictOn(trigger, signed.value), concurrency: trigger.concurrency };
   const outcome = await triggerObject(env, of).deliver(of, { ...delivery, origin: posted.origin });
   const { run_id, duplicate, state, reason, error } = outcome;
   return error === null ? { ok: true, value: { run_id, duplicate, state, reason } } : { ok: false, error };
@@ -117,18 +117,8 @@ async function tried(env: Env, trigger: TriggerRow, payload: Json, now: number):
   return { would: "begin", when, request: request.value, errors: [] };
 }
 
-function verdictOf(trigger: TriggerRow, { ping, payload }: Signed): Verdict {
-  if (ping) return { kind: "answered" };
-  const disabled = triggerDisabled();
-  if (trigger.disabled_at !== null && !disabled.ok) return { kind: "refused", error: disabled.error };
-  const unmet = checkWhen(trigger.when, payload).find(({ holds }) => !holds);
-  if (unmet !== undefined) {
-    const found = isRecord(unmet.found) ? "" : JSON.stringify(unmet.found).slice(0, 200);
-    return { kind: "ignored", reason: `when: ${unmet.path} is ${found}` };
-  }
-  const filling = fillingOf(trigger.map, payload);
-  if (filling.ok) return { kind: "begin", filling: filling.value };
-  return { kind: "refused", error: { code: "invalid_request", message: filling.message, param: filling.param } };
+function verdictOn(trigger: TriggerRow, { ping, payload }: Signed): Verdict {
+  return ping ? { kind: "answered" } : verdictOf(trigger, payload);
 }
 
 function jsonOf(text: string): Result<Json> {

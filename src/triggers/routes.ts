@@ -47,9 +47,10 @@ export const triggerOperations: readonly Operation[] = [
     schema: TriggerView,
     example: EXAMPLE.trigger,
     find: ({ env, var: { scope } }, nameOrId) => findTrigger(env.DB, scope, nameOrId),
-    show: (context, triggers) => triggers.map((trigger) => triggerViewOf(trigger, originOf(context))),
+    show: (context, triggers) =>
+      triggers.map((trigger) => triggerViewOf(trigger, originOf(context), context.var.now())),
     create: {
-      summary: "Create a trigger: an address where another platform's webhook starts runs",
+      summary: "Create a trigger: an address where another platform's webhook starts runs, or a schedule",
       description:
         "The run is validated with placeholders for payload values. Its runs belong to the caller, who also needs `runs:write`.",
       body: { schema: TriggerRequest },
@@ -67,13 +68,14 @@ export const triggerOperations: readonly Operation[] = [
     update: {
       summary: "Change a trigger, by id or name: only the given fields",
       description:
-        "After a change of `run`, `map`, `when` or `secret`, the runs belong to the caller who made it. Changes other than `name` and `disabled: true` need `runs:write`. A new secret applies at once.",
+        "After a change of `run`, `map`, `when`, `schedule` or `secret`, the runs belong to the caller who made it. Changes other than `name` and `disabled: true` need `runs:write`. A new secret applies at once.",
       body: { schema: TriggerPatch, example: { disabled: true } },
       reply: { ...WITHOUT_SECRET, example: { disabled: true } },
       errors: ["conflict", "unmet_need", "missing_judge", "url_not_allowed", "invalid_row"],
       run: (context, trigger, patch) => {
         const { scope, caller, now } = context.var;
-        return service(context).changeTrigger(context.env, scope, caller, trigger, patch, now());
+        const when = { now: now(), origin: originOf(context) };
+        return service(context).changeTrigger(context.env, scope, caller, trigger, patch, when);
       },
     },
     delete: {

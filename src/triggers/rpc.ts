@@ -61,6 +61,8 @@ export interface TriggerRpc {
   log(page: { readonly before: number | null; readonly limit: number }): Promise<LoggedDelivery[]>;
   /** The trigger's settings have changed. */
   changed(of: TriggerPlace): Promise<void>;
+  /** Its schedule is about to be set or changed. If `changed` does not follow, the object reads the trigger itself. */
+  expectChange(of: TriggerPlace, origin: string): Promise<void>;
   /** Deletes everything; waiting deliveries start no runs. */
   free(): Promise<void>;
 }

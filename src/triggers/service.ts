@@ -27,9 +27,10 @@ import {
 } from "./queries.ts";
 import type { LoggedDelivery } from "./rpc.ts";
 import { triggerObject } from "./rpc.ts";
+import { checkSchedule } from "./schedule.ts";
 import type { TriggerRow } from "./tables.ts";
 import { checkTemplate } from "./template.ts";
-import type { CreatedTrigger, TriggerPatch, TriggerRequest } from "./wire.ts";
+import type { CreatedTrigger, TriggerPatch, TriggerRequest, TriggerSchedule } from "./wire.ts";
 
 const SECRET_BYTES = 32;
 
@@ -42,28 +43,35 @@ export async function createTrigger(
   request: TriggerRequest,
   options: CreateOptions,
 ): Promise<Result<Made<TriggerRow> & { readonly once: Pick<CreatedTrigger, "secret"> }>> {
-  const { name, verify, concurrency } = request;
-  const { now } = options;
+  const { name, verify, concurrency, schedule } = request;
+  const { now, origin = "" } = options;
   const secret = verify.secret === undefined ? newSecret() : null;
   const made = await createInProject(env, scope, options, {
     operation: "createTrigger",
     find: (id) => findTrigger(env.DB, scope, id),
     async make(): Promise<Result<NewTrigger>> {
       const template = templateOf(request);
-      const refused = refusePayer(caller) ?? (await refuseTemplate(env, scope, template, now));
+      const refused =
+        refusePayer(caller) ?? refuseSchedule(schedule, now) ?? (await refuseTemplate(env, scope, template, now));
       if (refused !== null) return refused;
       const id = mintId("tr", minting(env, now));
       const row = {
-        ...{ id, name, scheme: verify.scheme, concurrency, ...template },
+        ...{ id, name, scheme: verify.scheme, concurrency, schedule, ...template },
         sealed_secret: await seal(env, secret ?? verify.secret ?? "", sealContext(scope, id)),
         ...{ created_by: caller.who, created_at: now, updated_at: now, disabled_at: null },
       };
       return { ok: true, value: row };
     },
-    insert: (trigger, key) => insertTrigger(env.DB, scope, trigger, key),
+    async insert(trigger, key) {
+      const of = { scope, trigger_id: trigger.id };
+      if (schedule !== null) await triggerObject(env, of).expectChange(of, origin);
+      return await insertTrigger(env.DB, scope, trigger, key);
+    },
     refusals: { taken: () => nameTaken(name), gone: projectGone, full: tooMany },
   });
   if (!made.ok) return made;
+  const of = { scope, trigger_id: made.value.value.id };
+  if (schedule !== null) await triggerObject(env, of).changed(of);
   return { ok: true, value: { ...made.value, once: { secret: made.value.replayed ? null : secret } } };
 }
 
@@ -85,30 +93,53 @@ export async function changeTrigger(
   caller: Caller,
   before: TriggerRow,
   patch: TriggerPatch,
-  now: number,
+  { now, origin }: { readonly now: number; readonly origin: string },
 ): Promise<Result<TriggerRow>> {
-  const { secret, disabled, run, map, when, ...plain } = patch;
+  const { secret, disabled, run, map, when, schedule, ...plain } = patch;
   const template = given({ run, map, when }) as Partial<Template>;
   const begins = Object.keys(template).length > 0;
-  const harmless = Object.entries(patch).every(([field, value]) => field === "name" || (field === "disabled" && value));
-  const refused =
-    (harmless ? null : refusePayer(caller)) ??
-    refuseSecret(before, secret) ??
-    (begins ? await refuseTemplate(env, scope, { ...before, ...template }, now) : null);
+  const refused = await refusePatch(env, scope, caller, { before, patch, now });
   if (refused !== null) return refused;
   const changes: TriggerChanges = {
     ...given(plain),
+    ...(schedule !== undefined && { schedule }),
     ...template,
-    ...((begins || secret !== undefined) && { created_by: caller.who }),
+    ...((begins || secret !== undefined || schedule !== undefined) && { created_by: caller.who }),
     ...(secret !== undefined && { sealed_secret: await seal(env, secret, sealContext(scope, before.id)) }),
     ...(disabled !== undefined && { disabled_at: disabled ? (before.disabled_at ?? now) : null }),
     updated_at: now,
   };
+  const of = { scope, trigger_id: before.id };
+  if (schedule != null || before.schedule !== null) await triggerObject(env, of).expectChange(of, origin);
   const after = await updateTrigger(env.DB, scope, before.id, changes);
   if (after === null) return notFound("trigger", before.name);
   if (after === "taken") return nameTaken(patch.name ?? before.name);
-  await triggerObject(env, { scope, trigger_id: before.id }).changed({ scope, trigger_id: before.id });
+  await triggerObject(env, of).changed(of);
   return { ok: true, value: after };
+}
+
+/** The reason why a patch is refused; null if it is not. */
+async function refusePatch(
+  env: Env,
+  scope: Scope,
+  caller: Caller,
+  { before, patch, now }: { readonly before: TriggerRow; readonly patch: TriggerPatch; readonly now: number },
+): Promise<Result<never> | null> {
+  const { secret, run, map, when, schedule = null } = patch;
+  const template = given({ run, map, when }) as Partial<Template>;
+  const begins = Object.keys(template).length > 0;
+  const harmless = Object.entries(patch).every(([field, value]) => field === "name" || (field === "disabled" && value));
+  return (
+    (harmless ? null : refusePayer(caller)) ??
+    refuseSecret(before, secret) ??
+    refuseSchedule(schedule, now) ??
+    (begins ? await refuseTemplate(env, scope, { ...before, ...template }, now) : null)
+  );
+}
+
+function refuseSchedule(schedule: TriggerSchedule | null, now: number): Result<never> | null {
+  const checked = schedule === null ? null : checkSchedule(schedule, now);
+  return checked === null || checked.ok ? null : checked;
 }
 
 /** A patch has no scheme, so its secret is checked here. For a new trigger, the contract checks it. */

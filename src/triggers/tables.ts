@@ -2,6 +2,7 @@
 import { integer, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 import type { JsonObject } from "../contract/json.ts";
 import { projectColumns } from "../kernel/db/schema.ts";
+import type { TriggerSchedule } from "./wire.ts";
 
 /** Addresses where another platform's webhook starts a run. The deliveries are in the trigger's object. */
 export const triggers = sqliteTable(
@@ -20,6 +21,8 @@ export const triggers = sqliteTable(
     /** The values that the payload must have, by path. */
     when: text({ mode: "json" }).$type<JsonObject>().notNull(),
     concurrency: text().$type<"allow" | "queue" | "coalesce">().notNull(),
+    /** When it starts runs by itself; null: never. */
+    schedule: text({ mode: "json" }).$type<TriggerSchedule>(),
     /** The owner and payer of its runs: `key_…` or `per_…`. */
     created_by: text().notNull(),
     created_at: integer().notNull(),

@@ -57,7 +57,22 @@ const atMost = <Value>(pairs: Readonly<Record<string, Value>>) => Object.keys(pa
 const TOO_MANY = { error: `at most ${LIMITS.triggerPaths} of them` };
 const Scalar = z.union([ShownText.max(512), z.number(), z.boolean(), z.null()]);
 
+/** Five fields of cron: minute, hour, day of the month, month, day of the week. Checked further by schedule.ts. */
+export const TriggerSchedule = z
+  .strictObject({
+    cron: ShownText.max(100)
+      .regex(/^[^ ]+( [^ ]+){4}$/, { error: "must be five fields with one space between them, as in 0 6 * * 1" })
+      .describe("minute, hour, day of the month, month and day of the week")
+      .meta({ example: "0 6 * * 1" }),
+    timezone: ShownText.min(1).max(64).default("UTC").describe("a name of the IANA database").meta({ example: "UTC" }),
+  })
+  .meta({ id: "TriggerSchedule" });
+export type TriggerSchedule = z.output<typeof TriggerSchedule>;
+
 const Fields = {
+  schedule: TriggerSchedule.nullable()
+    .describe("starts the run by itself, at the earliest every 5 minutes; null: only deliveries start it")
+    .meta({ example: null }),
   run: shortObject(LIMITS.triggerRunCharacters, "upload the rows as a dataset and use its name")
     .describe("the run to start, as for POST /v1/runs, without keys: endpoints are given by name, not inline")
     .meta({ example: { environment: "gsm8k@1", model: "qwen3-4b", endpoint: "qwen", metadata: {} } }),
@@ -94,7 +109,10 @@ export const TriggerRequest = namedInput("TriggerRequest", {
       const fault = secret === undefined ? null : faultInSecret(scheme, secret);
       if (fault !== null) context.addIssue({ code: "custom", message: fault, path: ["secret"] });
     })
+    .default({ scheme: "standard" })
+    .describe("how deliveries prove their sender; by default `standard`, with a generated secret")
     .meta({ example: {} }),
+  schedule: Fields.schedule.default(null),
   run: Fields.run,
   map: Fields.map.default({}),
   when: Fields.when.default({}),
@@ -109,7 +127,7 @@ export const TriggerPatch = z
     name: ResourceName,
     secret: TriggerSecret,
     ...Fields,
-    disabled: z.boolean().describe("true: deliveries are refused"),
+    disabled: z.boolean().describe("true: deliveries are refused, and its schedule starts nothing"),
   })
   .partial()
   .meta({ id: "TriggerPatch" });
@@ -125,6 +143,9 @@ export const TriggerView = named("Trigger", {
     .meta({ example: `https://rollcall.example/hooks/${EXAMPLE.trigger}` }),
   verify: z.object({ scheme: TriggerScheme.meta({ example: "github" }) }),
   ...Fields,
+  next_at: Seconds.nullable()
+    .describe("when its schedule starts the next run; null without a schedule, or while it is disabled")
+    .meta({ example: null }),
   disabled: z.boolean().meta({ example: false }),
   created_by: z
     .string()

@@ -18,7 +18,9 @@ test("a row has the reviews of its rollout, a pair those of both, and a row with
     { rollout_id: "ro_2", reward: 0 },
     { chosen_rollout_id: "ro_1", rejected_rollout_id: "ro_2" },
   );
-  expect(await Array.fromAsync(withReviews(rows, reviews))).toEqual([
+  const written: object[] = [];
+  for await (const row of withReviews(rows, reviews)) written.push(row);
+  expect(written).toEqual([
     { rollout_id: "ro_1", reward: 1, reviews: [review] },
     { rollout_id: "ro_2", reward: 0 },
     { chosen_rollout_id: "ro_1", rejected_rollout_id: "ro_2", chosen_reviews: [review] },

@@ -10,7 +10,7 @@ const TRIGGER = { object: "trigger", id: expect.stringMatching(/^tr_/) };
 
 export const INTERFACES = {
   "trigger create": {
-    text: /^trigger +nightly\n[\s\S]*url +http:\S+\/hooks\/tr_\w+\n[\s\S]*shown once: whsec_\S+\n/,
+    text: /^trigger +(nightly|weekly)\n[\s\S]*url +http:\S+\/hooks\/tr_\w+\n[\s\S]*shown once: whsec_\S+\n/,
     json: { ...TRIGGER, name: "on-merge", concurrency: "allow", secret: null },
   },
   "trigger list": { text: /\non-merge +github +eval of calculator +allow +tr_/ },

@@ -46,7 +46,11 @@ const SLICES = [
 ];
 
 /** The packages that only one slice may import. */
-const PACKAGES_OF: Record<string, string[]> = { "src/billing": ["stripe"], "src/accounts": ["hono"] };
+const PACKAGES_OF: Record<string, string[]> = {
+  "src/billing": ["stripe"],
+  "src/accounts": ["hono"],
+  "src/triggers": ["croner"],
+};
 
 const MAY_IMPORT: Record<string, string[]> = {
   "src/contract": ["src/contract", "zod"],

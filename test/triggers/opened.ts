@@ -20,7 +20,7 @@ const GAME = {
 };
 export const ENDS = { ...GAME, model: script([WRONG]) };
 
-interface Opened {
+export interface Opened {
   readonly api: TestApi;
   readonly of: TriggerPlace;
   readonly object: TriggerRpc;

@@ -18,7 +18,7 @@ import { gather, onPlatform, question } from "../on-platform.ts";
 import { timeText } from "../terminal/format.ts";
 import { listText, safeDetails } from "../terminal/table.ts";
 
-const HEADER = ["trigger", "scheme", "begins", "concurrency", "id"];
+const HEADER = ["trigger", "scheme", "begins", "next", "concurrency", "id"];
 const DELIVERY_HEADER = ["delivery", "at", "event", "state", "run", "reason"];
 const USUAL = 20;
 
@@ -32,6 +32,8 @@ const SETTING_FLAGS = {
     repeatable: true,
     help: "the required value at a payload path; a JSON list: one of these",
   },
+  cron: { value: "CRON", help: "start the run by itself: five fields, as in '0 6 * * 1'; at most every 5 minutes" },
+  timezone: { value: "ZONE", help: "of --cron, as in Europe/Berlin; default UTC" },
   concurrency: { value: "HOW", choices: TRIGGER_CONCURRENCY, help: "while one of its runs is running; default allow" },
 } as const satisfies Flags;
 
@@ -40,7 +42,7 @@ type Settings = CommandLine<keyof typeof SETTING_FLAGS>;
 const CREATE = command({
   name: "trigger create",
   takes: "[name]",
-  help: "create an address where another platform's webhook starts runs",
+  help: "create an address where another platform's webhook starts runs, or a schedule that starts them",
   more: "For standard, a secret is generated and shown once, unless you set one. The run is validated now.",
   flags: {
     scheme: { value: "SCHEME", choices: TRIGGER_SCHEMES, help: "signing scheme: standard, github or huggingface" },
@@ -57,7 +59,7 @@ const CREATE = command({
       ...base,
       ...defined({ name }),
       ...given,
-      verify: { ...known, ...defined({ scheme: line.text("scheme"), secret }) },
+      ...defined({ verify: verifyOf({ ...known, ...defined({ scheme: line.text("scheme"), secret }) }) }),
     };
     return onPlatform(line, async ({ client, signal }) => {
       // The API reports what is wrong with it.
@@ -100,7 +102,8 @@ const UPDATE = command({
   flags: {
     name: { value: "NAME", help: "a new name" },
     ...SETTING_FLAGS,
-    disable: { help: "refuse deliveries from now on" },
+    "no-schedule": { help: "start no runs by itself any more" },
+    disable: { help: "refuse deliveries from now on, and pause the schedule" },
     enable: { help: "accept deliveries again" },
     ...PLATFORM_FLAGS,
   },
@@ -109,10 +112,15 @@ const UPDATE = command({
     if (line.on("disable") && line.on("enable"))
       throw usageError("--enable: cannot be combined with --disable", "enable");
     const { verify: _, ...base } = fileOf(line);
+    const settings = settingsOf(line);
+    if (line.on("no-schedule") && settings.schedule !== undefined) {
+      throw usageError("--no-schedule: cannot be combined with --cron", "no-schedule");
+    }
     const patch = {
       ...base,
       ...defined({ name: line.text("name") }),
-      ...settingsOf(line),
+      ...settings,
+      ...(line.on("no-schedule") && { schedule: null }),
       ...(line.on("disable") && { disabled: true }),
       ...(line.on("enable") && { disabled: false }),
     };
@@ -187,6 +195,11 @@ function fileOf(line: Settings): Readonly<Record<string, unknown>> {
   return file === undefined ? {} : jsonObject(readText(file, "file"), "file", file);
 }
 
+/** Undefined if nothing of it was given: the API has a default. */
+function verifyOf(verify: object): object | undefined {
+  return Object.keys(verify).length === 0 ? undefined : verify;
+}
+
 /** Only the settings that were given. */
 function settingsOf(line: Settings) {
   const run = line.text("run");
@@ -199,7 +212,15 @@ function settingsOf(line: Settings) {
     map: Object.keys(map).length > 0 ? map : undefined,
     when: wanted.length > 0 ? (Object.fromEntries(wanted) as Record<string, unknown>) : undefined,
     concurrency: line.text("concurrency"),
+    schedule: scheduleOf(line),
   });
+}
+
+function scheduleOf(line: Settings): { readonly cron: string; readonly timezone?: string } | undefined {
+  const [cron, timezone] = [line.text("cron"), line.text("timezone")];
+  if (cron !== undefined) return { cron, ...defined({ timezone }) };
+  if (timezone !== undefined) throw usageError("--timezone: needs --cron", "timezone");
+  return undefined;
 }
 
 function createdText(made: CreatedTrigger): string {
@@ -208,10 +229,13 @@ function createdText(made: CreatedTrigger): string {
 }
 
 function triggerText(trigger: TriggerView): string {
-  const { name, id, url, verify, run, map, when, concurrency, disabled, created_by, created_at } = trigger;
+  const { name, id, url, verify, run, map, when, concurrency, schedule, next_at, disabled, created_by, created_at } =
+    trigger;
   return safeDetails({
     ...{ trigger: name, id, url, scheme: verify.scheme },
     ...{ begins: JSON.stringify(run), map: jsonText(map), when: jsonText(when), concurrency },
+    schedule: schedule === null ? null : `${schedule.cron} (${schedule.timezone})`,
+    next: next_at === null ? null : timeText(next_at),
     ...{ disabled: disabled ? "yes" : null, "runs of": created_by, created: timeText(created_at) },
   });
 }
@@ -220,9 +244,16 @@ function jsonText(value: object): string | null {
   return Object.keys(value).length === 0 ? null : JSON.stringify(value);
 }
 
-function rowOf({ name, verify, run, concurrency, disabled, id }: TriggerView): string[] {
+function rowOf({ name, verify, run, concurrency, next_at, disabled, id }: TriggerView): string[] {
   const begins = `${String(run["kind"] ?? "eval")} of ${String(run["environment"] ?? "set by the payload")}`;
-  return [name, verify.scheme, disabled ? "nothing: disabled" : begins, concurrency, id];
+  return [
+    name,
+    verify.scheme,
+    disabled ? "nothing: disabled" : begins,
+    next_at === null ? "" : timeText(next_at),
+    concurrency,
+    id,
+  ];
 }
 
 function deliveryRow({ id, at, event, state, run_id, error, superseded_by, more }: TriggerDelivery): string[] {

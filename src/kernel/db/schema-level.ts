@@ -4,7 +4,7 @@ import { messageOf } from "../../contract/errors.ts";
 import { unscoped } from "./scoped.ts";
 
 /** The level that this code needs. Written by `npm run generate`. */
-export const SCHEMA_LEVEL = "0016_reviews.sql";
+export const SCHEMA_LEVEL = "0017_trigger_schedules.sql";
 
 /** Null if no migration was ever applied. */
 export async function readSchemaLevel(database: D1Database): Promise<string | null> {

@@ -54,7 +54,7 @@ export const TENANT_TABLES = {
 
 /** The fields that any trigger has. */
 export const TRIGGER: Omit<NewTrigger, "id" | "name" | "sealed_secret"> = {
-  ...{ scheme: "github", run: {}, map: {}, when: {}, concurrency: "allow", created_by: "key_1" },
+  ...{ scheme: "github", run: {}, map: {}, when: {}, concurrency: "allow", schedule: null, created_by: "key_1" },
   ...{ created_at: 1000, updated_at: 1000, disabled_at: null },
 };
 

@@ -12,7 +12,7 @@ import type { Column } from "../../components/data-table.tsx";
 import { DeliveryLog } from "../../components/delivery-log.tsx";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
-import { NOTHING } from "../../components/format.ts";
+import { NOTHING, timeText } from "../../components/format.ts";
 import { JsonView } from "../../components/json-view.tsx";
 import { DeleteResource, ResourcePage } from "../../components/resource.tsx";
 import { Shown } from "../../components/shown.tsx";
@@ -38,10 +38,18 @@ function Trigger({ trigger }: { readonly trigger: TriggerView }) {
         </Fact>
         <Fact name="Signed as">{trigger.verify.scheme}</Fact>
         <Fact name="While one is running">{trigger.concurrency}</Fact>
+        {trigger.schedule !== null && (
+          <Fact name="Schedule">
+            <Shown text={`${trigger.schedule.cron} (${trigger.schedule.timezone})`} />, next run{" "}
+            {timeText(trigger.next_at)}
+          </Fact>
+        )}
         <Fact name="Its runs belong to">
           <code>{trigger.created_by}</code>
         </Fact>
-        <Fact name="State">{trigger.disabled ? "disabled: deliveries are refused" : "ready"}</Fact>
+        <Fact name="State">
+          {trigger.disabled ? "disabled: deliveries are refused, and its schedule starts nothing" : "ready"}
+        </Fact>
       </Facts>
       {mayWrite && <TriggerActions trigger={trigger} />}
       <h2>Deliveries</h2>

@@ -6,6 +6,7 @@ import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { Field, TextField, textOf } from "../../components/form.tsx";
+import { NOTHING, timeText } from "../../components/format.ts";
 import { CreateResource, ResourcesPage } from "../../components/resource.tsx";
 import { ShownOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
@@ -18,6 +19,12 @@ const COLUMNS: readonly Column<TriggerView>[] = [
     id: "run",
     header: "Begins",
     cell: ({ run }) => <Shown text={String(run["environment"] ?? run["kind"] ?? "a run")} />,
+  },
+  {
+    id: "next",
+    header: "Next run",
+    width: 22,
+    cell: ({ next_at }) => (next_at === null ? NOTHING : timeText(next_at)),
   },
   { id: "concurrency", header: "While one is running", width: 21, cell: ({ concurrency }) => concurrency },
   {
@@ -41,7 +48,7 @@ export function Page() {
           permission="triggers:write"
           act={createTrigger}
           onMade={setMade}
-          fields={["name", "verify", "run", "map", "when"]}
+          fields={["name", "verify", "schedule", "run", "map", "when"]}
         >
           <TriggerFields />
         </CreateResource>
@@ -80,6 +87,12 @@ function TriggerFields() {
         type="password"
         help="Configure it at the sender too. For standard it is generated if you leave it empty."
       />
+      <TextField
+        name="schedule"
+        label="Schedule (cron)"
+        placeholder="0 6 * * 1"
+        help="Minute, hour, day of the month, month, day of the week, in UTC. Empty: only deliveries start it."
+      />
       <JsonField name="run" label="The run it starts" value={TEMPLATE} help="As for POST /v1/runs, without keys." />
       <JsonField name="map" label="Fields filled from the payload" value="{}" help='{"metadata.sha": "$.after"}' />
       <JsonField name="when" label="Required payload values" value="{}" help='{"$.ref": "refs/heads/main"}' />
@@ -117,10 +130,12 @@ function jsonOf<Value>(fields: FormData, name: string): Value {
 }
 
 async function createTrigger(fields: FormData): Promise<CreatedTrigger> {
+  const cron = textOf(fields, "schedule");
   const scheme = TRIGGER_SCHEMES.find((one) => one === textOf(fields, "verify")) ?? "standard";
   return await api.triggers.create({
     name: textOf(fields, "name") ?? "",
     verify: { scheme, secret: textOf(fields, "secret") },
+    schedule: cron === undefined ? null : { cron },
     run: jsonOf(fields, "run"),
     map: jsonOf(fields, "map"),
     when: jsonOf(fields, "when"),

@@ -1,0 +1,78 @@
+/**
+ * The schedule of a trigger as its object has it: the next due time, and when the object must read the trigger again.
+ *
+ * A change of a schedule is announced to the object before it is written to the database (`expect`). If the platform
+ * stops in between, the object reads the trigger when that time comes, so no schedule is lost.
+ */
+import { nextDue } from "./schedule.ts";
+import type { TriggerSchedule } from "./wire.ts";
+
+const ARMED = "schedule";
+const EXPECTED = "schedule-change";
+/** A change takes less. */
+const EXPECTED_MS = 60_000;
+
+/** `next`: epoch milliseconds. */
+export interface Armed {
+  readonly schedule: TriggerSchedule;
+  readonly next: number;
+  /** The platform's origin in the request that set the schedule. */
+  readonly origin: string;
+}
+
+interface Expected {
+  readonly at: number;
+  readonly origin: string;
+}
+
+export class ArmedSchedule {
+  readonly #kv: SyncKvStorage;
+
+  constructor({ kv }: DurableObjectStorage) {
+    this.#kv = kv;
+  }
+
+  get armed(): Armed | null {
+    return this.#kv.get<Armed>(ARMED) ?? null;
+  }
+
+  /** When the alarm has something to do; null: never. */
+  get dueAt(): number | null {
+    const times = [this.armed?.next, this.#kv.get<Expected>(EXPECTED)?.at].filter((time) => time !== undefined);
+    return times.length === 0 ? null : Math.min(...times);
+  }
+
+  /** Whether an announced change must be looked for now. */
+  isOverdue(now: number): boolean {
+    const expected = this.#kv.get<Expected>(EXPECTED);
+    return expected !== undefined && expected.at <= now;
+  }
+
+  expect(origin: string, now: number): void {
+    this.#kv.put<Expected>(EXPECTED, { at: now + EXPECTED_MS, origin });
+  }
+
+  /** `wanted`: what the trigger has now; null if it has none or is disabled. The same schedule keeps its next time. */
+  set(wanted: TriggerSchedule | null, now: number): void {
+    const { armed } = this;
+    const origin = this.#kv.get<Expected>(EXPECTED)?.origin ?? armed?.origin ?? "";
+    if (this.#kv.get(EXPECTED) !== undefined) this.#kv.delete(EXPECTED);
+    if (wanted !== null && armed !== null && isSame(wanted, armed.schedule)) return;
+    this.#put(wanted, origin, now);
+  }
+
+  /** The due time has come. Times that were missed are skipped. */
+  advance({ schedule, origin, next }: Armed, now: number): void {
+    this.#put(schedule, origin, Math.max(next, now));
+  }
+
+  #put(schedule: TriggerSchedule | null, origin: string, after: number): void {
+    const next = schedule === null ? null : nextDue(schedule, after);
+    if (schedule !== null && next !== null) this.#kv.put<Armed>(ARMED, { schedule, next, origin });
+    else if (this.armed !== null) this.#kv.delete(ARMED);
+  }
+}
+
+export function isSame(one: TriggerSchedule, other: TriggerSchedule): boolean {
+  return one.cron === other.cron && one.timezone === other.timezone;
+}
