@@ -1,4 +1,4 @@
-"""The command `rollcall` of the Python package: `eval`, `agent`, `train`.
+"""The command `rollcall` of the Python package: `eval`, `agent`, `train`, `track`.
 
 Exit codes: 0 success; 1 the run did not complete; 2 wrong usage or a refused request; 4 the platform cannot be
 reached; 130 interrupted. The npm package has a command of the same name with the rest of the platform.
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import httpx
 
-from . import __version__, evaluate, train
+from . import __version__, evaluate, track, train
 from .agent import __main__ as agents
 from .errors import ApiError, ConfigError, RollcallError
 
@@ -26,6 +26,7 @@ def parser() -> argparse.ArgumentParser:
     for module, name, text in (
         (evaluate, "eval", "run an environment and print its report"),
         (train, "train", "start a training run, play its rollouts, and follow it to its end"),
+        (track, "track", "send the series or the report of a run to Weights & Biases"),
     ):
         running = commands.add_parser(
             name,
