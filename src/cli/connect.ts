@@ -56,6 +56,7 @@ export interface Connection {
   /** The same key in another project. */
   readonly inProject: (idOrName: string) => RollcallClient;
   readonly url: string;
+  readonly key: string;
   /** The policy server of a local platform; null for a remote platform. */
   readonly policyUrl: string | null;
   /** The folder where commands keep data of the platform: the state directory, also for a remote platform. */
@@ -239,7 +240,7 @@ function connectionOf(
 
 export function clientsOf(baseUrl: string, apiKey: string, project: string | undefined) {
   const inProject = (named: string | undefined) => new RollcallClient({ baseUrl, apiKey, project: named });
-  return { client: inProject(project), inProject };
+  return { client: inProject(project), inProject, key: apiKey };
 }
 
 /** A remote platform reports the code of the environment, but not the build of the rest. */

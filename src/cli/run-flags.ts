@@ -85,6 +85,12 @@ const AGENT_FLAGS = {
   "max-turns": { value: "N", help: "model calls of the agent in a rollout; default 1000" },
 } as const satisfies Flags;
 
+/** Flags for where the run is sent while it is followed. */
+export const TRACK_FLAGS = {
+  track: { value: "WHERE", choices: ["wandb"], help: "send the run to Weights & Biases as it goes" },
+  "track-project": { value: "NAME", help: "project at Weights & Biases; default WANDB_PROJECT, or rollcall" },
+} as const satisfies Flags;
+
 export const EVAL_FLAGS = {
   ...RUN_FLAGS,
   ...AGENT_FLAGS,
@@ -115,6 +121,7 @@ export const EVAL_FLAGS = {
     value: "RUN|last",
     help: "continue a run: follow it, and retry what has no score; conflicting flags are refused",
   },
+  ...TRACK_FLAGS,
   ...PLATFORM_FLAGS,
   timeout: { value: "S", help: "cancel the run after this many seconds; exit 1" },
 } as const satisfies Flags;
@@ -138,6 +145,7 @@ export const TRAIN_FLAGS = {
   },
   ...PLAY_FLAGS,
   resume: { short: "R", value: "RUN", help: "continue a training run; other flags are ignored" },
+  ...TRACK_FLAGS,
   ...PLATFORM_FLAGS,
   timeout: { value: "S", help: "cancel the run after this many seconds; exit 1" },
 } as const satisfies Flags;

@@ -12,6 +12,7 @@ import { platformAsked, withConnection } from "../on-platform.ts";
 import type { EVAL_FLAGS, RESCORE_FLAGS } from "../run-flags.ts";
 import { resultsText } from "../terminal/results.ts";
 import { printJson, type Terminal, terminal } from "../terminal/terminal.ts";
+import { tracked, trackerOf } from "../tracker.ts";
 import { playedByProgram } from "./agent.ts";
 import { type EvalArguments, evalArguments } from "./arguments.ts";
 import { type Baseline, exitOfGates, findBaseline, type Judgement, judge } from "./gates.ts";
@@ -28,6 +29,7 @@ export async function evalCommand(line: CommandLine<keyof typeof EVAL_FLAGS>): P
   const args = evalArguments(line);
   const { json, junit, markdown, outputDir, gates } = args;
   const term = terminal(json);
+  const tracker = await trackerOf(line);
   if (outputDir !== null) prepareFolder(outputDir);
   if (junit !== null) checkFolderOf(junit, "junit");
   if (markdown !== null) checkFolderOf(markdown, "markdown");
@@ -37,7 +39,8 @@ export async function evalCommand(line: CommandLine<keyof typeof EVAL_FLAGS>): P
     const { begun, baseline } = await beginRun(args, connection, term, ends.interrupt);
     const { again, program } = args;
     const follow = () => followToEnd(begun, connection, term, ends, again, program?.again);
-    const ended = program === null ? await follow() : await playedByProgram(program, begun, connection, term, follow);
+    const play = () => (program === null ? follow() : playedByProgram(program, begun, connection, term, follow));
+    const ended = await tracked(tracker, begun.id, connection, term, play);
     const seconds = (performance.now() - started) / 1000;
     const { run } = ended;
     const path = outputDir === null ? null : await writeResults(client, run, outputDir, args.stateColumns);

@@ -21,6 +21,7 @@ import { followRun } from "../follow.ts";
 import { Display } from "../terminal/display.ts";
 import { countText } from "../terminal/format.ts";
 import type { Terminal } from "../terminal/terminal.ts";
+import type { Tracker } from "../tracker.ts";
 import type { TrainerChoice } from "./arguments.ts";
 import type { TrainingPlan } from "./request.ts";
 
@@ -31,6 +32,8 @@ export interface TrainingContext {
   /** Aborted when the training must stop, for any reason. */
   readonly signal: AbortSignal;
   readonly trainer: TrainerChoice;
+  /** Absent or null: the run is not sent anywhere. */
+  readonly tracker?: Tracker | null;
 }
 
 /** The settings of the trainer; stored with the run, so that a resumed training has the same ones. */

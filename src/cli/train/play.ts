@@ -17,6 +17,7 @@ import { CommandError, interruption, unreachable } from "../exit.ts";
 import { hasEnded, ifUp } from "../follow.ts";
 import { type Ends, firstOf } from "../interrupt.ts";
 import { pageLink, pathOf } from "../page-link.ts";
+import { tracked } from "../tracker.ts";
 import { type Begun, checkpointOf, evaluate, type TrainingContext, trainingOf } from "./begin.ts";
 import { TrainingDisplay, type TrainingProgress } from "./picture.ts";
 
@@ -90,10 +91,8 @@ async function playBegun(
     process.train({ run_id: run.id, token, checkpoint: checkpointOf(connection, run.id) });
   }
   const display = new TrainingDisplay(term, () => performance.now(), before?.report.reward.mean ?? null);
-  const progress = await followTraining(connection.client, run.id, {
-    signal,
-    onProgress: (it) => display.show(it),
-  });
+  const follow = () => followTraining(connection.client, run.id, { signal, onProgress: (it) => display.show(it) });
+  const progress = await tracked(context.tracker ?? null, run.id, connection, term, follow);
   display.end();
   if (progress.run.status !== "completed") return { ...progress, before, after: null };
   const training = await lastWeights(progress, context, process);

@@ -4,6 +4,7 @@ import { EXIT, type ExitCode, usageError } from "../exit.ts";
 import { withConnection } from "../on-platform.ts";
 import type { TRAIN_FLAGS } from "../run-flags.ts";
 import { printJson, terminal } from "../terminal/terminal.ts";
+import { trackerOf } from "../tracker.ts";
 import { type TrainingSettings, trainArguments, trainingDefaults } from "./arguments.ts";
 import { beginTraining, embeddedTrainer, learningOf, refuseSecondTraining, resumeTraining } from "./begin.ts";
 import { playTraining, type Training, type TrainingOutcome } from "./play.ts";
@@ -13,8 +14,9 @@ import { trainingText, trainSummary } from "./summary.ts";
 export async function trainCommand(line: CommandLine<keyof typeof TRAIN_FLAGS>): Promise<ExitCode> {
   const args = trainArguments(line);
   const term = terminal(args.json);
+  const tracker = await trackerOf(line);
   return await withConnection(args.connect, term.log, async (connection, ends) => {
-    const training = { connection, term, ends, trainer: args.trainer };
+    const training = { connection, term, ends, trainer: args.trainer, tracker };
     const outcome =
       args.resume === null ? await newTraining(args, training) : await continueTraining(args.resume, training);
     term.print(trainingText(outcome, term));
