@@ -6,6 +6,7 @@ import { RunAgreement } from "../../src/contract/agreement.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { ReviewList, ReviewView } from "../../src/reviews/wire.ts";
 import { admit } from "../accounts/admit.ts";
+import { done, remove } from "../kernel/deleting.ts";
 import { openPlatform, rolloutAt, type TestApi } from "../kernel/platform.ts";
 import { questions } from "../kernel/rows.ts";
 import { script } from "../kernel/script.ts";
@@ -176,4 +177,17 @@ test("a rollout has at most so many reviews; their writers may still change them
   const { status, text } = await put(rollout, { mark: "bad" });
   expect([status, text]).toEqual([409, expect.stringContaining("already has 20 reviews")]);
   expect((await put(rollout, { mark: "bad" }, first)).status).toBe(200);
+});
+
+test("the reviews of a deleted run are hidden at once, and deleted with it", async () => {
+  const id = await judgedRun(api);
+  const rollout = rolloutAt(id, 0);
+  await put(rollout, { mark: "good" });
+  const { id: job } = await remove(api, id);
+  for (const path of [`/v1/rollouts/${rollout}/reviews`, `/v1/runs/${id}/reviews`, `/v1/runs/${id}/agreement`]) {
+    expect((await api.ask(path)).status).toBe(404);
+  }
+  expect((await put(rollout, { mark: "bad" })).status).toBe(404);
+  await done(api, job);
+  expect((await env.DB.prepare("select id from reviews where run_id = ?").bind(id).all()).results).toEqual([]);
 });

@@ -197,7 +197,11 @@ class Setting {
       await client.endpoints.create({ name: "actors", base_url }),
       await client.fleets.create({ name: "gpus", replicas: [{ name: "gpu-0", base_url }] }),
       await client.triggers.create({
-        ...{ name: "nightly", verify: { scheme: "standard" } },
+        ...{
+          name: "nightly",
+          verify: { scheme: "standard" },
+          schedule: { cron: "0 6 * * *", timezone: "Europe/Berlin" },
+        },
         run: { environment: "calculator", model: "old", endpoint: { base_url }, num_examples: 4 },
       }),
       await client.webhookEndpoints.create({ url: `${base_url}/hook` }),
