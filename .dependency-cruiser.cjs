@@ -94,6 +94,7 @@ const OWNERS = {
     ].map((name) => [name, ["src/web"]]),
   ),
   diff: ["src/cli", "src/web"],
+  hyparquet: ["src/cli"],
   miniflare: ["src/local"],
   wrangler: ["src/local"],
   esbuild: ["src/local"],

@@ -7,18 +7,25 @@ import type { EvalRequestInput } from "../contract/eval-request.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { DatasetSource, RollcallClient } from "../sdk/client.ts";
 import { jsonObject, readText } from "./argument-values.ts";
+import { usageError } from "./exit.ts";
+import { convertTable, isTable } from "./tables/local-table.ts";
+import { formatOf } from "./tables/table.ts";
 import { countText } from "./terminal/format.ts";
 
 export type DatasetArgument =
   /** An id or a name. */
   | { readonly kind: "uploaded"; readonly name: string }
   | { readonly kind: "rows"; readonly file: string; readonly rows: Record<string, unknown>[] }
-  /** Too large for the request; not yet read. */
+  /** Not yet read: too large for the request, or a table that is converted first. */
   | { readonly kind: "file"; readonly file: string };
 
 export function datasetArgument(text: string): DatasetArgument {
-  const looksLikeFile = text.includes("/") || /\.(jsonl|ndjson|json)$/.test(text);
+  const looksLikeFile = text.includes("/") || formatOf(text) !== null;
   if (!looksLikeFile && !isFile(text)) return { kind: "uploaded", name: text };
+  if (isTable(text)) {
+    if (!isFile(text)) throw usageError(`--dataset: ${text}: no such file`, "dataset");
+    return { kind: "file", file: text };
+  }
   if ((statSync(text, { throwIfNoEntry: false })?.size ?? 0) > LIMITS.requestBodyBytes) {
     return { kind: "file", file: text };
   }
@@ -45,9 +52,23 @@ export function datasetInRequest(dataset: DatasetArgument): EvalRequestInput["da
   }
 }
 
-/** A file is read by ranges, so that its upload can be continued. A pipe or a device is read once. */
-export async function openRows(file: string): Promise<DatasetSource> {
-  return isFile(file) ? await openAsBlob(file) : createReadStream(file);
+/** Rows to upload. `dispose` deletes what was made for them. */
+interface OpenRows extends Disposable {
+  readonly source: DatasetSource;
+}
+
+export const NOTHING_TO_DELETE: Disposable = { [Symbol.dispose]: () => undefined };
+
+/**
+ * A file is read by ranges, so that its upload can be continued. A pipe or a device is read once. A table is converted
+ * to JSON Lines. `param` names the argument in errors.
+ */
+export async function openRows(file: string, param: string, signal?: AbortSignal): Promise<OpenRows> {
+  if (isTable(file)) {
+    const converted = await convertTable(file, param, signal);
+    return { source: await openAsBlob(converted.file), [Symbol.dispose]: () => converted[Symbol.dispose]() };
+  }
+  return { source: isFile(file) ? await openAsBlob(file) : createReadStream(file), ...NOTHING_TO_DELETE };
 }
 
 interface UploadOptions {
@@ -64,9 +85,14 @@ export async function withUploadedRows(
   { client, log, signal }: UploadOptions,
 ): Promise<EvalRequestInput> {
   if (dataset === null || dataset.kind === "uploaded") return request;
-  const bytes = dataset.kind === "rows" ? Buffer.byteLength(JSON.stringify(request)) : Infinity;
-  if (bytes <= LIMITS.requestBodyBytes) return request;
-  const uploaded = await client.datasets.upload(await openRows(dataset.file), {
+  if (dataset.kind === "rows" && isSmall(request)) return request;
+  using rows = await openRows(dataset.file, "dataset", signal);
+  const { source } = rows;
+  if (isTable(dataset.file) && source instanceof Blob && source.size <= LIMITS.requestBodyBytes) {
+    const withRows = { ...request, dataset: parseRows(await source.text(), dataset.file) };
+    if (isSmall(withRows)) return withRows;
+  }
+  const uploaded = await client.datasets.upload(source, {
     environment: request.environment,
     environmentArgs: request.environment_args,
     signal,
@@ -78,10 +104,23 @@ export async function withUploadedRows(
   return { ...request, dataset: uploaded.id };
 }
 
-export function readRows(file: string): Record<string, unknown>[] {
-  const lines = readText(file, "dataset")
-    .replace(/^\uFEFF/, "")
-    .split("\n");
+function isSmall(request: EvalRequestInput): boolean {
+  return Buffer.byteLength(JSON.stringify(request)) <= LIMITS.requestBodyBytes;
+}
+
+function readRows(file: string): Record<string, unknown>[] {
+  return parseRows(readText(file, "dataset"), file);
+}
+
+/** The rows of a file in this process. */
+export async function readAllRows(file: string): Promise<Record<string, unknown>[]> {
+  if (!isTable(file)) return readRows(file);
+  using converted = await convertTable(file, "dataset");
+  return parseRows(readText(converted.file, "dataset"), file);
+}
+
+function parseRows(text: string, file: string): Record<string, unknown>[] {
+  const lines = text.replace(/^\uFEFF/, "").split("\n");
   return lines.flatMap((line, index) => {
     return line.trim() === "" ? [] : [jsonObject(line, "dataset", `${file}:${index + 1}`)];
   });

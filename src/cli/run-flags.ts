@@ -22,7 +22,10 @@ export const PLAY_FLAGS = {
   endpoint: { short: "e", value: "NAME", help: "a named endpoint of the platform, instead of -b" },
   fleet: { value: "NAME", help: "a fleet of the platform, instead of -b" },
   "env-args": ARGS_FLAG,
-  dataset: { value: "FILE|ID", help: "task rows: a JSONL file, or the id or name of an uploaded dataset" },
+  dataset: {
+    value: "FILE|ID",
+    help: "task rows: a JSONL, Parquet, CSV or TSV file, or the id or name of an uploaded dataset",
+  },
   "max-concurrent": { short: "c", value: "N", help: "concurrent rollouts; default 32" },
   "max-tokens": { short: "t", value: "N", help: "token limit of a reply" },
   temperature: { short: "T", value: "X", help: "sampling temperature" },

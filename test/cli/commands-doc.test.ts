@@ -16,6 +16,7 @@ import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { CloudflareStub } from "../cloud/cloudflare-stub.ts";
 import { startDeployed } from "../cloud/deployed-stub.ts";
+import { type FakeHuggingFace, startHuggingFace } from "../fakes/hugging-face.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { TEST_HANGS_MS } from "../hang-limits.ts";
 import { configFor } from "../local/deployable.ts";
@@ -115,6 +116,10 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   },
   "rollout fork": { json: { object: "run", forked_from: { turn: 0 }, rollouts_per_example: 2 } },
   "dataset push": { text: /^dataset +ds_\w+\nname +questions\nrows +3\n/, json: DATASET },
+  "dataset pull": {
+    text: /^dataset +ds_\w+\nname +gsm8k-test\nrows +40\n/,
+    json: { object: "pulled", dataset: "hf:openai/gsm8k", config: "main", split: "test", rows: 3, file: "gsm8k.jsonl" },
+  },
   "dataset list": { text: /\nds_\w+ +questions +3 /, json: LIST },
   "dataset show": {
     json: { ...DATASET, head: [expect.objectContaining({ index: 0 }), expect.anything()] },
@@ -218,6 +223,7 @@ let platform: Platform;
 let cloudflare: Awaited<ReturnType<typeof CloudflareStub.start>>;
 let deployed: Awaited<ReturnType<typeof startDeployed>>;
 let model: ScriptedModel;
+let hub: FakeHuggingFace;
 const folder = mkdtempSync(join(tmpdir(), "rollcall-doc-"));
 const ids = {
   RUN: "",
@@ -258,6 +264,9 @@ beforeAll(async () => {
     },
   });
   const log = (line: string) => process.stderr.write(`${line}\n`);
+  hub = await startHuggingFace();
+  const sums = readFileSync(join(import.meta.dirname, "../fixtures/tables/sums.snappy.parquet"));
+  hub.datasets.set("openai/gsm8k", { converted: { main: { test: [sums] }, socratic: { test: [sums] } } });
   cloudflare = await CloudflareStub.start();
   deployed = await startDeployed(cloudflare.stub, "rollcall-prod");
   platform = await bootPlatform({ directory: null, port: testPort(16), log });
@@ -269,7 +278,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await platform.stop();
-  await Promise.all([model, deployed, cloudflare].map(({ stop }) => stop()));
+  await Promise.all([model, hub, deployed, cloudflare].map(({ stop }) => stop()));
   rmSync(folder, { recursive: true });
 });
 
@@ -310,6 +319,8 @@ async function run(line: string): Promise<{ stdout: string; stderr: string }> {
     ROLLCALL_PROFILE: byProfile ? "default" : "",
     OPENAI_API_KEY: "",
     MODEL_KEY: "sk-a-key-of-some-length-1234",
+    HF_ENDPOINT: hub.url,
+    XDG_CACHE_HOME: join(folder, "cache"),
     CLOUDFLARE_API_BASE_URL: cloudflare.url,
     CLOUDFLARE_API_TOKEN: "a-token-of-cloudflare",
   };

@@ -112,16 +112,19 @@ test("rows are read from a file, or from the examples in the environment's folde
   writeFileSync(file, '{"question": "1 + 1?", "answer": "2"}\n\n{"question": "1 + 2?", "answer": "3"}\n');
   const found = locate("gsm8k");
   const uploaded = await gsm8k();
-  expect(uploadedRows(found, uploaded, file)).toEqual([
+  expect(await uploadedRows(found, uploaded, file)).toEqual([
     { question: "1 + 1?", answer: "2" },
     { question: "1 + 2?", answer: "3" },
   ]);
-  expect(uploadedRows(found, uploaded, undefined)).toHaveLength(12);
+  const table = join(folder, "rows.csv");
+  writeFileSync(table, 'question,answer\n"1 + 1?",2\n');
+  expect(await uploadedRows(found, uploaded, table)).toEqual([{ question: "1 + 1?", answer: "2" }]);
+  expect(await uploadedRows(found, uploaded, undefined)).toHaveLength(12);
   const bare = { ...found, folder };
-  expect(() => uploadedRows(bare, uploaded, undefined)).toThrow("add --dataset");
+  await expect(uploadedRows(bare, uploaded, undefined)).rejects.toThrow("add --dataset");
   const generated = await calculator();
-  expect(uploadedRows(found, generated, undefined)).toEqual([]);
-  expect(() => uploadedRows(found, generated, file)).toThrow("has rows of its own");
+  expect(await uploadedRows(found, generated, undefined)).toEqual([]);
+  await expect(uploadedRows(found, generated, file)).rejects.toThrow("has rows of its own");
 });
 
 test("state in a module's variable and the day's date are found, and a print does not spoil --json", async () => {

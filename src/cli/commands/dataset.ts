@@ -1,19 +1,18 @@
-/** `rollcall dataset push | list | show | delete`, and `rollcall dataset upload list | delete`. */
-
+/** `rollcall dataset push | pull | list | show | delete`, and `rollcall dataset upload list | delete`. */
 import { statSync } from "node:fs";
 import type { DatasetUploadView } from "../../contract/dataset-upload.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { DatasetRow, DatasetView } from "../../contract/uploaded-dataset.ts";
 import { COMMAND } from "../../local/package-root.ts";
-import type { UploadProgress } from "../../sdk/client.ts";
-import { environmentArgs } from "../argument-values.ts";
-import { ARGS_FLAG, command, PLATFORM_FLAGS } from "../command-line.ts";
-import { openRows } from "../dataset-argument.ts";
+import { command, PLATFORM_FLAGS } from "../command-line.ts";
+import { NOTHING_TO_DELETE, openRows } from "../dataset-argument.ts";
 import { usageError } from "../exit.ts";
 import { gather, onPlatform, question } from "../on-platform.ts";
 import { bytesText, countText, timeText } from "../terminal/format.ts";
-import { details, listText } from "../terminal/table.ts";
+import { listText } from "../terminal/table.ts";
 import { preview, safeLine, safeText } from "../terminal/text.ts";
+import { DATASET_PULL } from "./dataset-pull.ts";
+import { checkFlags, DATASET_FLAGS, datasetText, environmentOf, uploadProgressText } from "./dataset-upload.ts";
 
 const HEADER = ["dataset", "name", "rows", "size", "checked against", "created"];
 const USUAL_ROWS = 3;
@@ -22,32 +21,23 @@ const PUSH = command({
   name: "dataset push",
   takes: "<file | ->",
   argument: "file",
-  help: "upload task rows, one JSON object a line",
-  more: `- reads stdin. With --environment every row is checked as in a run; the error names the line of the first invalid row. A file over 5 MiB is sent in parts: if the command is interrupted, the same command continues where it stopped.`,
-  flags: {
-    name: { value: "NAME", help: "a name for the dataset" },
-    environment: { value: "E", help: "check the rows against this environment: id or id@version" },
-    "env-args": ARGS_FLAG,
-    ...PLATFORM_FLAGS,
-  },
+  help: "upload task rows: JSON Lines, Parquet, CSV or TSV",
+  more: `- reads JSON Lines from stdin. Every value of a CSV or TSV file is a text. With --environment every row is checked as in a run; the error names the line of the first invalid row. A file over 5 MiB is sent in parts: if the command is interrupted, the same command continues where it stopped.`,
+  flags: { ...DATASET_FLAGS, ...PLATFORM_FLAGS },
   run(line) {
     const file = line.one("a file, or - for stdin");
-    const args = environmentArgs(line.all("env-args"));
-    const environment = line.text("environment");
-    if (environment === undefined && Object.keys(args).length > 0) {
-      throw usageError("--env-args: needs --environment", "env-args");
-    }
+    const options = checkFlags(line);
     const isLarge = file !== "-" && sizeOf(file) > LIMITS.datasetPartBytes;
     const goOn = isLarge ? () => "; run the same command again to continue the upload" : undefined;
     return onPlatform(
       line,
       async ({ client, signal, term }) => {
         if (isLarge) term.redraw(() => [`reading ${file}`]);
-        const dataset = await client.datasets.upload(file === "-" ? process.stdin : await openRows(file), {
-          name: line.text("name"),
-          environment,
-          ...(environment !== undefined && { environmentArgs: args }),
-          onProgress: (progress) => term.redraw(() => [progressText(progress)]),
+        using rows =
+          file === "-" ? { source: process.stdin, ...NOTHING_TO_DELETE } : await openRows(file, "file", signal);
+        const dataset = await client.datasets.upload(rows.source, {
+          ...options,
+          onProgress: (progress) => term.redraw(() => [uploadProgressText(progress)]),
           signal,
         });
         // The upload is complete: remove its progress from the terminal.
@@ -64,11 +54,6 @@ function sizeOf(file: string): number {
   if (found === undefined) throw usageError(`${file}: no such file`, "file");
   if (found.isDirectory()) throw usageError(`${file}: is a folder`, "file");
   return found.size;
-}
-
-function progressText({ sent, total }: UploadProgress): string {
-  if (sent === total) return `${bytesText(sent)} sent; checking the rows`;
-  return `${bytesText(sent)}${total === null ? "" : ` of ${bytesText(total)}`} sent`;
 }
 
 const LIST = command({
@@ -133,25 +118,9 @@ const SHOW = command({
   },
 });
 
-function datasetText(dataset: DatasetView): string {
-  return details({
-    dataset: dataset.id,
-    name: dataset.name,
-    rows: countText(dataset.rows),
-    size: bytesText(dataset.bytes),
-    sha256: dataset.sha256,
-    "checked against": environmentOf(dataset),
-    created: timeText(dataset.created_at),
-  });
-}
-
 function rowText({ index, row }: DatasetRow): string {
   const { shown, missing } = preview(safeText(JSON.stringify(row)));
   return `${index}  ${safeLine(shown)}${missing === null ? "" : ` ${missing}`}`;
-}
-
-function environmentOf({ environment }: DatasetView): string | null {
-  return environment === null ? null : `${environment.id}@${environment.version}`;
 }
 
 const DELETE = question({
@@ -194,4 +163,4 @@ const UPLOAD_DELETE = question({
   text: ({ id }) => `Deleted ${id}`,
 });
 
-export const DATASET_COMMANDS = [PUSH, LIST, SHOW, DELETE, UPLOAD_LIST, UPLOAD_DELETE] as const;
+export const DATASET_COMMANDS = [PUSH, DATASET_PULL, LIST, SHOW, DELETE, UPLOAD_LIST, UPLOAD_DELETE] as const;

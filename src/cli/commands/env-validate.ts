@@ -33,7 +33,7 @@ import type { Tried } from "../../local/try-in-workerd.ts";
 import { WORKER_BYTES } from "../../local/worker-bytes.ts";
 import { environmentArgs } from "../argument-values.ts";
 import type { CommandLine } from "../command-line.ts";
-import { readRows } from "../dataset-argument.ts";
+import { readAllRows } from "../dataset-argument.ts";
 import { CommandError, EXIT, type ExitCode, usageError } from "../exit.ts";
 import { printJson, terminal } from "../terminal/terminal.ts";
 import { validationLines } from "../terminal/validation.ts";
@@ -83,7 +83,7 @@ async function validate(found: EnvironmentPackage, request: Request): Promise<Va
     { code, secondInstance: second, goldPolicy, openSqlite, later: onAnotherDay },
     {
       examples: request.examples,
-      uploaded: uploadedRows(found, environment, request.dataset),
+      uploaded: await uploadedRows(found, environment, request.dataset),
       unmet: unmetNeeds(environment.needs),
     },
   );
@@ -176,18 +176,18 @@ async function makeTwice(found: EnvironmentPackage, args: unknown): Promise<Made
  * The rows for a dataset that has none of its own: from the file, or else from examples.jsonl in the environment's
  * folder.
  */
-export function uploadedRows(
+export async function uploadedRows(
   found: EnvironmentPackage,
   environment: AnyEnvironment,
   file: string | undefined,
-): readonly unknown[] {
+): Promise<readonly unknown[]> {
   if (environment.dataset.kind !== "uploaded") {
     if (file === undefined) return [];
     throw usageError(`--dataset: ${found.id} has rows of its own`, "dataset");
   }
   const beside = join(found.folder, "examples.jsonl");
-  if (file !== undefined) return readRows(file);
-  if (existsSync(beside)) return readRows(beside);
+  if (file !== undefined) return await readAllRows(file);
+  if (existsSync(beside)) return await readAllRows(beside);
   throw usageError(`${found.id} has no rows of its own: add --dataset`, "dataset");
 }
 

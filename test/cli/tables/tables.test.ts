@@ -1,0 +1,191 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { type Bytes, openFile } from "../../../src/cli/tables/bytes.ts";
+import { parseColumns, type Row } from "../../../src/cli/tables/columns.ts";
+import { convertTable } from "../../../src/cli/tables/local-table.ts";
+import { formatOf, taskRows } from "../../../src/cli/tables/table.ts";
+
+const FIXTURES = join(import.meta.dirname, "../../fixtures/tables");
+const folder = mkdtempSync(join(tmpdir(), "tables-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The bytes of a text, in chunks of this length. */
+function bytesOf(text: string, name: string, chunk = 3): Bytes {
+  const bytes = Buffer.from(text);
+  return {
+    name,
+    size: bytes.length,
+    read: async (start, end) => new Uint8Array(bytes.subarray(start, end)).buffer,
+    stream: async function* (start) {
+      for (let at = start; at < bytes.length; at += chunk) yield bytes.subarray(at, at + chunk);
+    },
+  };
+}
+
+async function rowsOf(bytes: Bytes, columns: readonly string[] = [], from = 0): Promise<Row[]> {
+  const rows: Row[] = [];
+  const pieces = taskRows(bytes, formatOf(bytes.name) ?? "jsonl", parseColumns(columns), from);
+  for await (const piece of pieces) rows.push(...piece.rows);
+  return rows;
+}
+
+async function fixtureRows(name: string, columns: readonly string[] = [], from = 0): Promise<Row[]> {
+  await using file = await openFile(join(FIXTURES, name), "file");
+  return await rowsOf(file, columns, from);
+}
+
+test("a Parquet file gives rows of JSON: nested columns, lists, dates, large whole numbers, NaN and nulls", async () => {
+  const rows = await fixtureRows("sums.snappy.parquet");
+  expect(rows).toHaveLength(40);
+  expect(rows.slice(0, 2)).toEqual([
+    {
+      ...{ question: "What is 0 + 0?", answer: "0 + 0 = 0.\n#### 0", id: "1152921504606846977", meta: null },
+      ...{ choices: ["0", "0"], score: 0, day: "2026-01-01T00:00:00.000Z", at: "2026-01-01T12:00:00.000Z" },
+    },
+    {
+      ...{ question: "What is 1 + 1?", answer: "1 + 1 = 2.\n#### 2", id: 1, score: null, choices: ["1", "2"] },
+      ...{ meta: { level: 1, source: { name: "own", tags: ["a"] } } },
+      ...{ day: "2026-01-02T00:00:00.000Z", at: "2026-01-01T12:00:01.000Z" },
+    },
+  ]);
+});
+
+test("fields come from columns, from parts of nested columns, and from items of lists", async () => {
+  const columns = ["question,level=meta.level,second=choices.1", "tags = meta.source.tags"];
+  const rows = await fixtureRows("sums.snappy.parquet", columns);
+  expect(rows[0]).toEqual({ question: "What is 0 + 0?", level: null, second: "0", tags: null });
+  expect(rows[8]).toEqual({ question: "What is 8 + 8?", level: 3, second: "16", tags: ["a", "b"] });
+});
+
+test("a Parquet file continues after any row, also within a row group", async () => {
+  const all = await fixtureRows("sums.snappy.parquet");
+  for (const from of [1, 15, 22, 39, 40]) {
+    expect(await fixtureRows("sums.snappy.parquet", [], from)).toEqual(all.slice(from));
+  }
+});
+
+test.each(["zstd", "gzip", "brotli", "none"])("Parquet compressed with %s is read", async (codec) => {
+  const rows = await fixtureRows(`sums.${codec}.parquet`);
+  expect(rows).toHaveLength(6);
+  expect(rows[5]).toEqual({ question: "What is 5 + 5?", answer: "5 + 5 = 10.\n#### 10", choices: ["5", "10"] });
+});
+
+test("Parquet with a compression that is not supported is refused with its name", async () => {
+  await expect(fixtureRows("sums.lz4.parquet")).rejects.toThrow(/sums.lz4.parquet: cannot be read as Parquet: .*LZ4/);
+});
+
+test("a file that is cut, or is not Parquet, is refused with its name", async () => {
+  const whole = readFileSync(join(FIXTURES, "sums.none.parquet"));
+  for (const content of [whole.subarray(0, 500), whole.subarray(-200), Buffer.from("no Parquet"), Buffer.from("")]) {
+    writeFileSync(join(folder, "broken.parquet"), content);
+    await using file = await openFile(join(folder, "broken.parquet"), "file");
+    await expect(rowsOf(file)).rejects.toThrow(/broken.parquet: cannot be read as Parquet/);
+  }
+});
+
+test("binary data is refused with the column, and text that is not marked as text is read", async () => {
+  await expect(fixtureRows("images.parquet")).rejects.toThrow(/the column of image holds binary data/);
+  expect(await fixtureRows("images.parquet", ["label"])).toEqual([{ label: "cat" }]);
+  expect(await fixtureRows("unmarked.parquet")).toEqual([{ text: "plain" }, { text: "text" }]);
+});
+
+test("an unknown column is refused with the columns that there are", async () => {
+  await expect(fixtureRows("sums.none.parquet", ["question=problem"])).rejects.toThrow(
+    /has no column problem; it has question, answer, choices$/,
+  );
+  await expect(fixtureRows("sums.snappy.parquet", ["a=meta.nope"])).rejects.toThrow(
+    /meta, meta.level, meta.source, meta.source.name/,
+  );
+  await expect(rowsOf(bytesOf('{"a":{"b":1}}\n', "x.jsonl"), ["b"])).rejects.toThrow(/no column b; it has a, a.b/);
+  await expect(rowsOf(bytesOf("a,b\n1,2\n", "x.csv"), ["c"])).rejects.toThrow(/no column c; it has a, b/);
+});
+
+test.each([
+  [["a=b=c,=d"], /"=d" is not FIELD=COLUMN/],
+  [["a="], /"a=" is not FIELD=COLUMN/],
+  [["a=x,a=y"], /the field a is given twice/],
+  [[""], /is not FIELD=COLUMN/],
+])("--columns %j is refused", (given, message) => {
+  expect(() => parseColumns(given)).toThrow(message);
+});
+
+test("JSON lines are read in chunks of any length, and continue at the byte where a piece ended", async () => {
+  const lines = ['\uFEFF{"a":"ä€😀"}', "", '{"a":2}\r', '{"a":{"b":[1,{"c":null}]}}'];
+  const text = lines.join("\n");
+  for (const chunk of [1, 2, 5, 1000]) {
+    const rows = await rowsOf(bytesOf(text, "x.jsonl", chunk));
+    expect(rows).toEqual([{ a: "ä€😀" }, { a: 2 }, { a: { b: [1, { c: null }] } }]);
+  }
+  const after = Buffer.byteLength(`${lines[0]}\n\n`);
+  expect(await rowsOf(bytesOf(text, "x.jsonl"), [], after)).toHaveLength(2);
+  expect(await rowsOf(bytesOf("", "x.jsonl"))).toEqual([]);
+});
+
+test.each([
+  ["[1]\n", /the row that ends at byte 4 is not a JSON object/],
+  ['{"a":1}\n{"a":\n', /the row that ends at byte 14 is not JSON/],
+  ['{"a":12345678901234567890}\n', /12345678901234567890/],
+  ["\xff", null],
+])("%j as a line is refused", async (text, message) => {
+  const bytes =
+    message === null ? { ...bytesOf("x", "x.jsonl"), stream: () => invalidUtf8() } : bytesOf(text, "x.jsonl");
+  await expect(rowsOf(bytes)).rejects.toThrow(message ?? /the row at byte 0 is not UTF-8/);
+});
+
+async function* invalidUtf8() {
+  yield new Uint8Array([0x7b, 0xff, 0x7d]);
+}
+
+test("a line without an end is refused before it fills the memory", async () => {
+  const endless: Bytes = {
+    ...bytesOf("", "endless.jsonl"),
+    stream: async function* () {
+      const chunk = new Uint8Array(1024 * 1024).fill(97);
+      for (;;) yield chunk;
+    },
+  };
+  await expect(rowsOf(endless)).rejects.toThrow(/the row at byte 0 is longer than 16 MiB/);
+});
+
+test("CSV has quoted fields with separators, quotes and lines, and every value is a text", async () => {
+  const text = 'question,answer,note\n"What, then?","He said ""7"".\nOr 8.",\r\n1,02,"x"\n';
+  for (const chunk of [1, 7, 1000]) {
+    expect(await rowsOf(bytesOf(text, "x.csv", chunk))).toEqual([
+      { question: "What, then?", answer: 'He said "7".\nOr 8.', note: "" },
+      { question: "1", answer: "02", note: "x" },
+    ]);
+  }
+  expect(await rowsOf(bytesOf("a\tb\n1,5\t2\n", "x.tsv"))).toEqual([{ a: "1,5", b: "2" }]);
+});
+
+test.each([
+  ["", /is empty; the first row must name the columns/],
+  ["a,,b\n", /the first row must name every column/],
+  ["a,a\n1,2\n", /names the column a twice/],
+  ["a,b\n1\n", /the row that ends at byte 6 has 1 fields; the first row names 2 columns/],
+  ['a,b\n"1"x,2\n', /has text after a closing quote/],
+  ['a,b\n"1,2\n', /the row at byte 4 has a quote that is not closed/],
+])("CSV %j is refused", async (text, message) => {
+  await expect(rowsOf(bytesOf(text, "x.csv"))).rejects.toThrow(message);
+});
+
+test("a converted table is the same JSON lines each time, and is deleted after its use", async () => {
+  const source = join(FIXTURES, "sums.zstd.parquet");
+  const contents = await Promise.all(
+    [0, 1].map(async () => {
+      using converted = await convertTable(source, "file");
+      return { file: converted.file, text: readFileSync(converted.file, "utf8") };
+    }),
+  );
+  expect(contents[0]?.text).toBe(contents[1]?.text);
+  expect(contents[0]?.text.split("\n")).toHaveLength(7);
+  for (const { file } of contents) expect(() => readFileSync(file)).toThrow("ENOENT");
+});
+
+test("a table that does not exist is refused with the name of the argument", async () => {
+  await expect(convertTable(join(folder, "none.csv"), "dataset")).rejects.toMatchObject({
+    failure: { param: "dataset", message: expect.stringContaining("no such file") },
+  });
+});
