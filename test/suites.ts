@@ -16,6 +16,7 @@ export const NODE = {
   include: [
     ...PLATFORM_FREE,
     "packages/{policy,trainer}/test/**/*.test.ts",
+    "test/benchmarks/recorded.test.ts",
     "test/{cli,cloud,conformance,examples,faults,ground,local,memory,packages,sdk}/**/*.test.ts",
     CLIENTS,
     `test/${PLATFORM}/**/*.node.test.ts`,

@@ -137,3 +137,18 @@ test.each([
 ])("a thought is not an answer: %j scores %d", async (reply, reward) => {
   expect(await rewardFor(reply)).toBe(reward);
 });
+
+test.each([
+  ["#### 18", 1, 1],
+  ["#### 18.00", 0, 0],
+  ["The answer is \\boxed{18}.", 0, 1],
+  ["It is 18, with 2 to spare.", 0, 0],
+  ["#### 18\nThat leaves 2.", 1, 0],
+  ["none", 0, 0],
+])("%j scores %d by strict match and %d by flexible extract", async (reply, strict, flexible) => {
+  const scored = ["strict_match", "flexible_extract"].map(async (scoring) => {
+    const environment = await loadEnvironment.load({ scoring });
+    return (await runRollout(environment, { task, model: scripted([reply]) })).reward;
+  });
+  expect(await Promise.all(scored)).toEqual([strict, flexible]);
+});

@@ -1,0 +1,6 @@
+/** Every benchmark whose scoring is held against reference code. */
+import type { Benchmark } from "./benchmark.ts";
+import { GSM8K } from "./gsm8k.ts";
+import { MATH_500 } from "./math-500.ts";
+
+export const BENCHMARKS: readonly Benchmark[] = [GSM8K, MATH_500];
