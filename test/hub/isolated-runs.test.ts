@@ -42,6 +42,16 @@ const QUESTIONS = [
   { question: "What is 1000 plus 234?", answer: "1,234" },
 ];
 
+const PROMPTS = ["Name a boat.", "Name a fish.", "Name a net."].map((prompt, key) => ({
+  ...{ key, prompt, instruction_id_list: ["punctuation:no_comma", "length_constraints:number_words"] },
+  kwargs: [{ num_words: null }, { num_words: 4, relation: "at least" }],
+}));
+const CHOICES = [
+  { question: "What is 6 times 7?", options: ["41", "42", "43"], answer: "B" },
+  { question: "What is a half of a half?", options: ["1/4", "1/2"], answer: 0 },
+  { question: "What is 1000 plus 234?", correct: "1234", incorrect_1: "1235", incorrect_2: "234", incorrect_3: "1000" },
+];
+
 function call(name: string, given: JsonObject | string) {
   return { name, arguments: given };
 }
@@ -106,8 +116,10 @@ const CASES: Readonly<Record<string, Case>> = {
       "It is 3.",
     ],
   },
+  ifeval: { rows: PROMPTS, moves: () => ["One, two.", "The boats lie in the harbour."] },
   "judged-qa": { rows: QUESTIONS, args: { passes: 2 }, judged: true, moves: ({ answer }) => [`It is ${answer}.`] },
   math: { rows: QUESTIONS, moves: ({ answer }) => [`It is \\boxed{${answer}}.`] },
+  "multiple-choice": { rows: CHOICES, args: { shuffle_seed: 5 }, moves: () => ["The answer is (A).", "It is B."] },
   "reverse-text": { moves: ({ answer }) => [answer] },
   "tool-sql": {
     moves: ({ task }) => [
