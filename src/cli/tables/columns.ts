@@ -7,6 +7,12 @@ import { usageError } from "../exit.ts";
 
 export type Row = Record<string, unknown>;
 
+export interface Piece {
+  readonly rows: readonly Row[];
+  /** The position after these rows: an offset in bytes, or in rows of a Parquet file. */
+  readonly next: number;
+}
+
 interface Column {
   readonly field: string;
   readonly source: string;

@@ -15,8 +15,7 @@ import {
 } from "hyparquet";
 import { CommandError, usageError } from "../exit.ts";
 import type { Bytes } from "./bytes.ts";
-import { type Columns, checkColumns, columnsToRead } from "./columns.ts";
-import type { Piece } from "./table.ts";
+import { type Columns, checkColumns, columnsToRead, type Piece } from "./columns.ts";
 
 /** The columns that are read of one row group are in memory at once. */
 const MAX_GROUP_BYTES = 512 * 1024 * 1024;

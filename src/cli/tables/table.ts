@@ -5,15 +5,9 @@
 import { findLost } from "../../contract/lost-json.ts";
 import { usageError } from "../exit.ts";
 import type { Bytes } from "./bytes.ts";
-import { type Columns, checkColumns, namesIn, type Row, taskRow } from "./columns.ts";
+import { type Columns, checkColumns, namesIn, type Piece, type Row, taskRow } from "./columns.ts";
 import { fieldsOf } from "./csv.ts";
 import { type Record, recordsOf } from "./records.ts";
-
-export interface Piece {
-  readonly rows: readonly Row[];
-  /** The position after these rows: an offset in bytes, or in rows of a Parquet file. */
-  readonly next: number;
-}
 
 const FORMATS = {
   parquet: "parquet",
