@@ -116,10 +116,14 @@ const CASES: Readonly<Record<string, Case>> = {
       "It is 3.",
     ],
   },
-  ifeval: { rows: PROMPTS, moves: () => ["One, two.", "The boats lie in the harbour."] },
+  ifeval: { rows: PROMPTS, moves: () => ["The boats lie in the harbour."] },
   "judged-qa": { rows: QUESTIONS, args: { passes: 2 }, judged: true, moves: ({ answer }) => [`It is ${answer}.`] },
   math: { rows: QUESTIONS, moves: ({ answer }) => [`It is \\boxed{${answer}}.`] },
-  "multiple-choice": { rows: CHOICES, args: { shuffle_seed: 5 }, moves: () => ["The answer is (A).", "It is B."] },
+  "multiple-choice": {
+    rows: CHOICES,
+    args: { shuffle_seed: 5 },
+    moves: ({ answer }) => [`The answer is (${answer}).`],
+  },
   "reverse-text": { moves: ({ answer }) => [answer] },
   "tool-sql": {
     moves: ({ task }) => [
