@@ -113,7 +113,8 @@ export const COMMAND = commandOf(PACKAGE_ROOT);
 
 function commandOf(root: string): string {
   // npx without an installation keeps its copy in such a folder.
-  if (root.includes(`${sep}_npx${sep}`)) return `npx --package=${rollcallSpecifier(root).replace(/^npm:/, "")} rollcall`;
+  if (root.includes(`${sep}_npx${sep}`))
+    return `npx --package=${rollcallSpecifier(root).replace(/^npm:/, "")} rollcall`;
   return root.includes(`${sep}node_modules${sep}`) ? "npx --no-install rollcall" : "npx rollcall";
 }
 

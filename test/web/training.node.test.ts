@@ -152,8 +152,12 @@ test("rewards are drawn with the interval of their mean; those that are all 0 or
   const all = "train/agg/all/reward";
   const values = { [`${all}/mean`]: 0.9, [`${all}/ci95_low`]: 0.7, [`${all}/ci95_high`]: 1.1, [`${all}/p10`]: 0 };
   const series = seriesOf([{ step: 1, at: 0, values }]);
-  expect(rewardSeries(series, 0, true, undefined)).toEqual([{ name: "share of the step", values: [0.9], low: [0.7], high: [1] }]);
-  expect(rewardSeries(series, 0, false, undefined)).toMatchObject([{ name: "mean of the step", low: [0.7], high: [1.1] }]);
+  expect(rewardSeries(series, 0, true, undefined)).toEqual([
+    { name: "share of the step", values: [0.9], low: [0.7], high: [1] },
+  ]);
+  expect(rewardSeries(series, 0, false, undefined)).toMatchObject([
+    { name: "mean of the step", low: [0.7], high: [1.1] },
+  ]);
   const old = seriesOf([{ step: 1, at: 0, values: { [`${all}/mean`]: 0.9, [`${all}/p10`]: 0, [`${all}/p90`]: 1 } }]);
   expect(rewardSeries(old, 0, false, undefined)).toMatchObject([{ low: [0], high: [1] }]);
   expect(rewardSeries(old, 0, true, undefined)).toEqual([{ name: "share of the step", values: [0.9] }]);
