@@ -32,6 +32,8 @@ const REFUSED: [CommandName, string, string][] = [
   ["rollout review", "ro_1", "--mark: set a mark, a note or a value"],
   ["rollout review", "ro_1 --score right=yes", "--score: right: yes is not a number"],
   ["rollout review", "ro_1 --list --mark good", "--list and --delete take no part of a review"],
+  ["trigger create", "x --timezone UTC", "--timezone: needs --cron"],
+  ["trigger update", "x --no-schedule --cron * --timezone UTC", "--no-schedule: cannot be combined with --cron"],
   ["dataset push", "no-such-file", "no-such-file: no such file"],
   ["dataset push", ".", ".: is a folder"],
   ["dataset push", "- -a max=1", "needs --environment"],
