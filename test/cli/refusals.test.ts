@@ -118,3 +118,10 @@ test("a refusal keeps its details for programs: what is missing, and of which bu
   const error = new ApiRequestError(402, refused, { requestId: null, retryAfterMs: null });
   expect(asCommandError(error).failure).toEqual(refused);
 });
+
+test("a refused index of a turn is explained: the flag counts from 1", () => {
+  const message = "turn: must be the index of a turn that another turn can follow: 0 to 2 (the first turn is 0)";
+  const refused = { code: "invalid_request", message, param: "turn", type: "invalid_request_error" } as const;
+  const error = new ApiRequestError(400, refused, { requestId: null, retryAfterMs: null });
+  expect(asCommandError(error).message).toBe(`${message}; --turn is this index plus 1`);
+});

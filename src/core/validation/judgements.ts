@@ -26,7 +26,7 @@ const MOST_SCORINGS = 500;
 /** Questions in the report. */
 const MOST_REPORTED = 64;
 
-/** A judgement of a question, and what came of it. */
+/** A judgement of a question, and the reward with it. */
 export interface PlayedJudgement {
   readonly judge: string;
   /** Numbers the different questions of the validation, from 1. */

@@ -11,7 +11,7 @@ import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
-import { bytesText, timeText } from "../../components/format.ts";
+import { bytesText, numberText, timeText } from "../../components/format.ts";
 import { JsonView } from "../../components/json-view.tsx";
 import { Loading } from "../../components/loading.tsx";
 import { Shown } from "../../components/shown.tsx";
@@ -201,12 +201,13 @@ function LoadedReadme({ id }: { readonly id: string }) {
 }
 
 /** What a run must give it. */
-function Shape({ digest, dataset, judges, needs, args, row, published }: EnvironmentView) {
+function Shape({ digest, dataset, judges, needs, args, row, max_reward, published }: EnvironmentView) {
   return (
     <>
       <Facts>
         <Fact name="Tasks">{dataset ?? "depends on its arguments"}</Fact>
         <Fact name="Judges">{judges.join(", ") || "none"}</Fact>
+        {max_reward !== undefined && <Fact name="Best possible reward">{numberText(max_reward)}</Fact>}
         {published === null && (
           <>
             <Fact name="Needs">{needs.join(", ") || "nothing"}</Fact>
