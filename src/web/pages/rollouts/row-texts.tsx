@@ -2,7 +2,7 @@
  * Texts of a rollout that the list does not have: its last answer, the expected answer, what its judges said. They are
  * read for the rows in view, and dropped soon after they have left it.
  */
-import { useQuery } from "@tanstack/react-query";
+import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import type { Judgement } from "../../../contract/judgement.ts";
 import type { RolloutSummary } from "../../../contract/rollout-list.ts";
 import { allSeen } from "../../../contract/shown-text.ts";
@@ -27,7 +27,7 @@ const reading = ({ status }: Row) => ({
 });
 
 export function LastAnswer({ row }: { readonly row: Row }) {
-  const { data } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ["rollout", row.id, "last answer"],
     queryFn: async ({ signal }) => {
       const page = await api.rollouts.turns.list(row.id, { before: AFTER_ALL, limit: 1 }, { signal });
@@ -36,24 +36,25 @@ export function LastAnswer({ row }: { readonly row: Row }) {
     },
     ...reading(row),
   });
-  return <Line text={data} />;
+  return <Line text={data} error={error} />;
 }
 
 export function ExpectedAnswer({ row }: { readonly row: Row }) {
-  return <Line text={useHead(row)?.answer?.text} />;
+  const { data, error } = useHead(row);
+  return <Line text={data?.answer?.text} error={error} />;
 }
 
 export function JudgesWord({ row }: { readonly row: Row }) {
-  return <Line text={useHead(row)?.judgements.map(judgementLine).join("; ")} />;
+  const { data, error } = useHead(row);
+  return <Line text={data?.judgements.map(judgementLine).join("; ")} error={error} />;
 }
 
-function useHead(row: Row): RolloutHead | undefined {
-  const { data } = useQuery({
+function useHead(row: Row): UseQueryResult<RolloutHead> {
+  return useQuery({
     queryKey: ["rollout", row.id, "head of a row"],
     queryFn: ({ signal }) => api.rollouts.head(row.id, { signal }),
     ...reading(row),
   });
-  return data;
 }
 
 function judgementLine({ verdict, reason, error }: Judgement): string {
@@ -71,7 +72,13 @@ function lineOf({ content, tool_calls = [] }: MessageBeginning): string {
   return text === "" ? tool_calls.map(({ name }) => `${name}()`).join(", ") : text;
 }
 
-function Line({ text }: { readonly text: string | undefined }) {
+interface LineProps {
+  readonly text: string | undefined;
+  readonly error: Error | null;
+}
+
+function Line({ text, error }: LineProps) {
+  if (error !== null) return <span title={allSeen(error.message)}>could not be read</span>;
   if (text === undefined || text === "") return NOTHING;
   const line = text.slice(0, MOST * 2).replaceAll(/\s+/g, " ");
   return (

@@ -10,6 +10,7 @@ import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { countText, percentText, scoreText } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
+import { hasEnded } from "./progress.ts";
 import { COUNTED, RolloutsLink } from "./rollout-links.tsx";
 import type { RunSeries } from "./series.ts";
 import { Causes } from "./step-causes.tsx";
@@ -22,6 +23,8 @@ import "./step-difference.css";
 /** The most rollouts of a step that are read, and how many in one request. */
 const ROLLOUTS = 1000;
 const PAGE = 500;
+/** How often a step without a batch is read again while the run is in progress. */
+const SHIPPED_MS = 5000;
 const REWARD = "train/agg/all/reward";
 
 interface StepDifferenceProps {
@@ -175,8 +178,9 @@ function useStepRows(run: RunView, step: number | null) {
     queryKey: ["run", run.id, "step-rollouts", step],
     queryFn: ({ signal }) => readRows(run.id, step ?? 0, signal),
     enabled: step !== null,
-    // A batch does not change once it was shipped.
+    // A batch does not change once it was shipped; before that it has no rollouts.
     staleTime: Number.POSITIVE_INFINITY,
+    refetchInterval: ({ state }) => state.data?.length === 0 && !hasEnded(run) && SHIPPED_MS,
   });
 }
 
