@@ -24,6 +24,13 @@ export interface FakeDataset {
 export const HF_TOKEN = "hf_ofTheTest";
 export const COMMIT = "0123456789abcdef0123456789abcdef01234567";
 
+type Fault =
+  /** The connection is cut after so many bytes. */
+  | { readonly cutAfter: number }
+  | { readonly status: number; readonly retryAfter?: string }
+  /** Called instead of a reply. */
+  | { readonly hangs: () => void };
+
 export interface FakeHuggingFace {
   readonly url: string;
   readonly datasets: Map<string, FakeDataset>;
@@ -31,8 +38,8 @@ export interface FakeHuggingFace {
   readonly seen: string[];
   /** The names of the requests' headers to the store: it must never get the token. */
   readonly storeHeaders: Set<string>;
-  /** Applied to the next replies of the store, one to each: cut after so many bytes, or another status. */
-  readonly faults: ({ readonly cutAfter: number } | { readonly status: number; readonly retryAfter?: string })[];
+  /** Applied to the next replies of the store, one to each; null: none. */
+  readonly faults: (Fault | null)[];
   stop(): Promise<void>;
 }
 
@@ -158,8 +165,12 @@ function answerFromStore(
   const etag = (request.url ?? "").slice(1).replace(/\?.*$/, "");
   const content = stored.get(etag) ?? Buffer.from("");
   const [, from, to] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "") ?? [];
-  const fault = fake.faults.shift();
-  if (fault !== undefined && "status" in fault) {
+  const fault = fake.faults.shift() ?? null;
+  if (fault !== null && "hangs" in fault) {
+    fault.hangs();
+    return;
+  }
+  if (fault !== null && "status" in fault) {
     response.writeHead(fault.status, fault.retryAfter === undefined ? {} : { "retry-after": fault.retryAfter }).end();
     return;
   }
@@ -178,7 +189,7 @@ function answerFromStore(
     ...{ etag: `"${etag}"`, "content-length": part.length, "accept-ranges": "bytes" },
     "content-range": `bytes ${start}-${end - 1}/${content.length}`,
   });
-  if (fault === undefined) response.end(part);
+  if (fault === null) response.end(part);
   else response.write(part.subarray(0, fault.cutAfter), () => response.destroy());
 }
 

@@ -1,7 +1,10 @@
 /** `rollcall dataset pull` as a command: its output, its errors, and its rows on a platform. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { bootPlatform, type Platform } from "../../../src/local/platform.ts";
 import { COMMIT, type FakeHuggingFace, HF_TOKEN, startHuggingFace } from "../../fakes/hugging-face.ts";
@@ -9,6 +12,7 @@ import { type ScriptedModel, startScriptedModel } from "../../fakes/scripted-mod
 import { testPort } from "../../local/test-port.ts";
 import { type CommandResult, command } from "../run-rollcall.ts";
 
+const BIN = join(import.meta.dirname, "../../../bin/rollcall.mjs");
 const TABLES = join(import.meta.dirname, "../../fixtures/tables");
 const SUMS = readFileSync(join(TABLES, "sums.snappy.parquet"));
 const folder = mkdtempSync(join(tmpdir(), "dataset-pull-"));
@@ -138,4 +142,32 @@ test.each([1, 5000])("an eval plays a CSV file of %d rows, with the run or as a 
   expect(JSON.parse(stdout), stderr).toMatchObject({ status: "completed", reward: { mean: 1 } });
   expect(stderr.includes("many.csv is too large to send with a run: uploaded as ds_")).toBe(count > 1);
   expect(code).toBe(0);
+});
+
+test("Ctrl-C says how to continue, and the same command continues after the rows that are on disk", async () => {
+  const argv = [
+    "dataset",
+    "pull",
+    "hf:example/sums:test",
+    "--config",
+    "main",
+    "--columns",
+    "question",
+    "-o",
+    "c.jsonl",
+  ];
+  const env = { ...process.env, HF_ENDPOINT: hub.url, HF_TOKEN: "" };
+  const child = spawn(process.execPath, [BIN, ...argv], { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
+  // The first byte, the footer and the first row group are answered.
+  hub.faults.push(null, null, null, { hangs: () => child.kill("SIGINT") });
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, "close")]);
+  expect(stderr).toContain("interrupted; run the same command again to continue");
+  expect(code).toBe(130);
+  const again = await rollcall(argv);
+  expect(again.stderr).toContain("continuing after 15 rows");
+  expect(again.stdout).toMatch(/rows +40\n/);
+  const lines = readFileSync(join(folder, "c.jsonl"), "utf8").trim().split("\n");
+  expect(lines.map((line) => JSON.parse(line).question)).toEqual(
+    Array.from({ length: 40 }, (_, at) => `What is ${at} + ${at}?`),
+  );
 });
