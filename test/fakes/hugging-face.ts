@@ -164,16 +164,21 @@ function answerFromStore(
   fake.seen.push(`${request.method} store${rangeText(request)}`);
   const etag = (request.url ?? "").slice(1).replace(/\?.*$/, "");
   const content = stored.get(etag) ?? Buffer.from("");
-  const [, from, to] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "") ?? [];
   const fault = fake.faults.shift() ?? null;
-  if (fault !== null && "hangs" in fault) {
-    fault.hangs();
-    return;
-  }
-  if (fault !== null && "status" in fault) {
+  if (fault !== null && "hangs" in fault) fault.hangs();
+  else if (fault !== null && "status" in fault) {
     response.writeHead(fault.status, fault.retryAfter === undefined ? {} : { "retry-after": fault.retryAfter }).end();
-    return;
-  }
+  } else sendRange(etag, content, request.headers.range, response, fault);
+}
+
+function sendRange(
+  etag: string,
+  content: Uint8Array,
+  range: string | undefined,
+  response: ServerResponse,
+  fault: { readonly cutAfter: number } | null,
+): void {
+  const [, from, to] = /^bytes=(\d+)-(\d*)$/.exec(range ?? "") ?? [];
   if (from === undefined) {
     response.writeHead(200, { etag: `"${etag}"`, "content-length": content.length }).end(content);
     return;
