@@ -15,14 +15,20 @@ import {
   environmentPackagesIn,
   NoEnvironmentPackage,
 } from "./environment-package.ts";
-import type { Platform } from "./platform.ts";
 
 interface ControlOptions {
   /** The folder of Rollcall, whose environments keep their names. */
   readonly root: string;
   readonly log: (line: string) => void;
   /** Only used once requests arrive. */
-  readonly platform: () => Pick<Platform, "key" | "environments" | "load">;
+  readonly platform: () => Loading;
+}
+
+/** What a platform offers for this: see `Platform`. */
+interface Loading {
+  readonly key: string;
+  environments(): readonly EnvironmentPackage[];
+  load(change: (held: readonly EnvironmentPackage[]) => readonly EnvironmentPackage[]): Promise<void>;
 }
 
 export interface Control {

@@ -18,7 +18,7 @@ const FROM_REGISTRY =
 /** Files whose commands run in a checkout; anywhere else npx would use the registry. */
 const OF_THE_CHECKOUT = [
   ...["AGENTS.md", "CHANGELOG.md", "README.md", "docs/commands.md", "docs/deploy.md", "docs/operations.md"],
-  ...["docs/from-a-loop.md", "docs/from-verifiers.md", "src/local/package-root.ts"],
+  ...["docs/from-a-loop.md", "docs/from-verifiers.md", "docs/reference/commands.md", "src/local/package-root.ts"],
 ];
 
 test.each([

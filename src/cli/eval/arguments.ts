@@ -3,7 +3,6 @@
  * platform.
  */
 
-import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { COMMAND } from "../../local/package-root.ts";
 import {
@@ -23,10 +22,8 @@ import { type ConnectArguments, platformAsked } from "../on-platform.ts";
 import type { EVAL_FLAGS, GENERATE_FLAGS, PLAY_FLAGS } from "../run-flags.ts";
 import { dollarsText } from "../terminal/format.ts";
 import { type AgentProgram, agentArguments } from "./agent.ts";
+import type { DraftRequest } from "./draft-request.ts";
 import { baselineArgument, type GateArguments } from "./gates.ts";
-
-/** An incomplete run request: the endpoint and the number of examples may be missing. */
-export type DraftRequest = Partial<EvalRequestInput>;
 
 /** The flags of a run of any kind. */
 export interface RunArguments {

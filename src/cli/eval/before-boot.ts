@@ -7,7 +7,7 @@ import { argumentsFault, judgesFault, type RequestFault, unbuiltFault } from "..
 import { environmentRequirements } from "../../local/load-environment.ts";
 import type { NamedEnvironment } from "../connect.ts";
 import { CommandError, EXIT, hintOf, usageError } from "../exit.ts";
-import type { DraftRequest } from "./arguments.ts";
+import type { DraftRequest } from "./draft-request.ts";
 import { checkReachable, chooseModel, unknownEnvironment } from "./request.ts";
 
 export interface UncheckedRequest {

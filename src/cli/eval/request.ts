@@ -14,7 +14,7 @@ import type { EnvironmentView } from "../../contract/run.ts";
 import type { Page } from "../../sdk/options.ts";
 import type { Connection, NamedEnvironment } from "../connect.ts";
 import { type CommandError, unreachable, usageError } from "../exit.ts";
-import type { DraftRequest } from "./arguments.ts";
+import type { DraftRequest } from "./draft-request.ts";
 
 const FREE = { input_per_mtok_micros: 0, output_per_mtok_micros: 0 };
 

@@ -9,7 +9,7 @@ import type { RollcallClient } from "../../sdk/client.ts";
 import { CommandError, EXIT, usageError } from "../exit.ts";
 import { hasEnded } from "../follow.ts";
 import { countText } from "../terminal/format.ts";
-import type { DraftRequest } from "./arguments.ts";
+import type { DraftRequest } from "./draft-request.ts";
 
 /** Used in place of an id: the newest run that is not finished, of the environment if one is named. */
 const LAST = "last";

@@ -3,7 +3,8 @@ import { MOST_PASSES } from "@rollcall/trainer/trainer-process";
 import type { TrainingRequestInput } from "../../contract/training-request.ts";
 import { defined } from "../argument-values.ts";
 import type { CommandLine } from "../command-line.ts";
-import { type DraftRequest, playArguments, type RunArguments } from "../eval/arguments.ts";
+import { playArguments, type RunArguments } from "../eval/arguments.ts";
+import type { DraftRequest } from "../eval/draft-request.ts";
 import { usageError } from "../exit.ts";
 import type { TRAIN_FLAGS } from "../run-flags.ts";
 

@@ -1,5 +1,10 @@
 import { useRef, useState } from "react";
-import type { ControlProps } from "./field-input.tsx";
+
+export type ControlProps = Readonly<Record<"id" | "value" | "aria-describedby", string>> & {
+  readonly required: boolean;
+  readonly "aria-invalid": boolean;
+  readonly onChange: (event: { readonly target: { readonly value: string } }) => void;
+};
 
 interface ChoiceOrTextProps {
   readonly control: ControlProps;

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
 import { api } from "../../client.ts";
 import { Shown } from "../../components/shown.tsx";
-import { ChoiceOrText } from "./choice-or-text.tsx";
+import { ChoiceOrText, type ControlProps } from "./choice-or-text.tsx";
 import { type Field, written } from "./fields.ts";
 import type { Written } from "./request.ts";
 
@@ -45,12 +45,6 @@ export function FieldInput({ field, value, wrong, values, onChange }: FieldInput
     </div>
   );
 }
-
-export type ControlProps = Readonly<Record<"id" | "value" | "aria-describedby", string>> & {
-  readonly required: boolean;
-  readonly "aria-invalid": boolean;
-  readonly onChange: (event: { readonly target: { readonly value: string } }) => void;
-};
 
 interface KindProps extends Pick<FieldInputProps, "field" | "values"> {
   readonly control: ControlProps;
