@@ -317,6 +317,16 @@ export {
   type TrainingRequestInput,
 } from "./contract/training-request.ts";
 export { StepMetrics, TrainerSecrets, TrainingView } from "./contract/training-view.ts";
-export { Outline, OutlineTurn, RolloutHead, ShownTurn, TurnPage, TurnTokenPage, WholeTurn } from "./contract/turns.ts";
+export {
+  JudgeQuestion,
+  JudgeQuestionList,
+  Outline,
+  OutlineTurn,
+  RolloutHead,
+  ShownTurn,
+  TurnPage,
+  TurnTokenPage,
+  WholeTurn,
+} from "./contract/turns.ts";
 export { DatasetList, DatasetRow, DatasetView } from "./contract/uploaded-dataset.ts";
 export { ReviewList, ReviewRequest, type ReviewRequestInput, ReviewValue, ReviewView } from "./reviews/wire.ts";

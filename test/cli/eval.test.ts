@@ -64,7 +64,7 @@ test("the summary of a finished eval has the fields that scripts read, and the f
   expect(summary).toMatchObject({
     run_id: expect.stringMatching(/^run_/),
     status: "completed",
-    environment: "gsm8k@1.0.0",
+    environment: "gsm8k@1.1.0",
     model: "org/m",
     num_examples: 5,
     rollouts_per_example: 2,

@@ -1,4 +1,6 @@
 /** With databases of `node:sqlite`, which workerd does not have. */
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { ENVIRONMENTS } from "../../../environments/registered.ts";
@@ -14,6 +16,7 @@ import { goldPolicies, type Policy, randomPolicy } from "../../../src/core/valid
 import { acrossJson, type PlayWith, playByCode } from "../../fixtures/played-code.ts";
 
 const SEEDS = [1, 2, 3];
+/** A row of an environment without rows of its own and without examples. */
 const QUESTION = { question: "What is 6 times 7? It is one word.", answer: "42" };
 const texts = { input: "{{ sample.output_text }}", reference: "{{ item.answer }}" };
 const URL = "https://scores.example/";
@@ -46,6 +49,13 @@ function judge({ menu }: JudgeAsk) {
 
 const sql = () => new RolloutSql(databaseOf(new DatabaseSync(":memory:")), NO_JOURNAL);
 
+/** A row for an environment whose rows come with a run: one of its examples. */
+function rowOf(id: string, index: number): unknown {
+  const file = resolve(import.meta.dirname, `../../../environments/${id}/examples.jsonl`);
+  if (!existsSync(file)) return QUESTION;
+  return JSON.parse(readFileSync(file, "utf8").split("\n")[index] ?? "");
+}
+
 async function opened(id: string) {
   const loader = ENVIRONMENTS.find((environment) => environment.id === id);
   if (loader === undefined) throw new Error(`no environment ${id}`);
@@ -64,7 +74,7 @@ test.each(ENVIRONMENTS.map(({ id }) => id))("%s plays and scores the same if all
   const brought = here.description.dataset.kind === "uploaded";
   for (const seed of SEEDS) {
     const source: TaskSource = brought
-      ? { kind: "brought", training: false, index: seed, row: QUESTION }
+      ? { kind: "brought", training: false, index: seed, row: rowOf(id, seed) }
       : { kind: "own", training: false, index: seed, seed };
     const made = await here.task(source);
     if ("fault" in made) throw new Error(made.fault.message);

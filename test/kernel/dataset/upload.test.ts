@@ -190,7 +190,7 @@ test("a row over the limit is refused with its line and place", async () => {
 test("rows are checked against an environment's schema and arguments, and the dataset says which", async () => {
   const query = `environment=gsm8k@1&environment_args=${encodeURIComponent('{"system_prompt":"s"}')}`;
   const dataset = await uploaded(platform, jsonLines(questions(2)), query);
-  expect(dataset.environment).toMatchObject({ id: "gsm8k", version: "1.0.0" });
+  expect(dataset.environment).toMatchObject({ id: "gsm8k", version: "1.1.0" });
   const refusedBy = async (asked: string) => {
     const response = await upload(platform, jsonLines(questions(1)), asked);
     const { error } = await response.json<{ error: { code: string; param: string } }>();
