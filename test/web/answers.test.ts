@@ -1,6 +1,7 @@
 /** Questions about runs and rollouts that the pages answer, each in at most three clicks from the start page. */
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
+import { textOf as textIn } from "../../src/contract/messages.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { startScriptedModel } from "../fakes/scripted-model.ts";
 import { textOf } from "./browser.ts";
@@ -19,19 +20,29 @@ async function click(page: Page, ...places: readonly ((page: Page) => Locator)[]
 
 const link = (name: string) => (page: Page) => page.getByRole("link", { name, exact: true });
 
-test("in three clicks a reader learns which tasks flipped between two runs, and how the answers differ", async () => {
+test("in one click a reader learns which tasks flipped between two models, and how the answers differ", async () => {
+  const model = await startScriptedModel({
+    reply: ({ model: name, messages }) => {
+      const [, letters = ""] = /Reverse: (\w+)/.exec(textIn(messages.at(-1))) ?? [];
+      return name === "reverser" || letters < "m" ? [...letters].reverse().join("") : `It is ${letters}.`;
+    },
+  });
+  try {
+    const shared = { environment: "reverse-text", endpoint: { base_url: model.url }, num_examples: 12 };
+    for (const name of ["reverser", "half-reverser"]) {
+      const { id } = await client.runs.create({ ...shared, model: name });
+      for await (const _ of client.runs.events(id));
+    }
+  } finally {
+    await model.stop();
+  }
   const { page, wrong } = await tabAt("/");
-  const clicks = await click(
-    page,
-    (on) => on.getByRole("checkbox", { name: "compare the old model" }),
-    (on) => on.getByRole("checkbox", { name: "compare the new model" }),
-    (on) => on.getByRole("button", { name: /^Compare/ }),
-  );
-  expect(clicks).toBe(3);
+  const row = page.getByRole("rowgroup").filter({ hasText: "half-reverser" });
+  expect(await click(page, () => row.getByRole("link", { name: "Compare 2 models" }))).toBe(1);
   const sides = page.getByRole("region", { name: "Outputs side by side" });
   await sides.waitFor();
   expect(await sides.count()).toBe(1);
-  expect(plain(await textOf(sides))).toMatch(/Turn Baseline Run 0/);
+  expect(plain(await textOf(sides))).toMatch(/Turn Baseline Run 1/);
   expect(await sides.locator("del").count()).toBeGreaterThan(0);
   expect(await sides.locator("ins").count()).toBeGreaterThan(0);
   expect(plain(await textOf(page.locator("main")))).toContain(
@@ -45,7 +56,7 @@ test("in three clicks a reader learns which tasks flipped between two runs, and 
 
 test("in three clicks a reader sees what the judge was asked and what it said", async () => {
   const { page, wrong } = await tabAt("/");
-  const clicks = await click(page, link("the old model"), link("All rollouts"), link("0/0"));
+  const clicks = await click(page, link("the new model"), link("All rollouts"), link("0/0"));
   expect(clicks).toBe(3);
   const asked = page.getByRole("region", { name: "What the judge was asked" });
   const text = plain(await textOf(asked));

@@ -167,7 +167,9 @@ test("a key that may not start runs fills in the form and copies the command, an
   const { page, wrong, close } = await signIn(theBrowser(), { url: stage.url, key: key ?? "" }, path);
   await page.getByText("you need a key with the permission runs:write").waitFor();
   await page.getByLabel("max", { exact: true }).fill("9");
-  expect(await textOf(page.getByLabel("CLI", { exact: true }))).toContain(`rollcall eval ${LETTERS}@1.0.0`);
+  expect(await textOf(page.getByLabel("CLI", { exact: true }))).toContain(
+    `npx --no-install rollcall eval ${LETTERS}@1.0.0`,
+  );
   expect(await page.getByRole("button", { name: "Start the run" }).isDisabled()).toBe(true);
   expect(wrong).toEqual([]);
   await close();
@@ -179,7 +181,9 @@ test("the form for all runs uses the version of its link, also if the list of en
   const chosen = page.locator("#new-environment");
   await chosen.waitFor();
   expect(await chosen.inputValue()).toBe(`${LETTERS}@1.0.0`);
-  expect(await textOf(page.getByLabel("CLI", { exact: true }))).toContain(`rollcall train ${LETTERS}@1.0.0`);
+  expect(await textOf(page.getByLabel("CLI", { exact: true }))).toContain(
+    `npx --no-install rollcall train ${LETTERS}@1.0.0`,
+  );
   expect(await chosen.locator("option").allInnerTexts()).not.toContain(`${WHEEL}@1.0.0-rc.1`);
   await page.goto(`${stage.url}/runs/new?environment=${encodeURIComponent(`${LETTERS}@9.9.9`)}`);
   await page.getByText("has no version 9.9.9").waitFor();

@@ -97,9 +97,12 @@ test("a search covers names and metadata of every run, and a click on a pair of 
 
 test("a sort by reward has the highest first, and a mean of part of a run is muted and says of how many", async () => {
   const endpoint = { base_url: stage.model };
+  const rows = [0, 23].map((item) => ({ question: `What is item ${item}?`, answer: `answer ${item}` }));
+  const dataset = await client.datasets.upload(rows, { name: "two-items" });
   const { id } = await client.runs.create({
-    ...{ name: "half scored", environment: "judged-qa", model: "old", endpoint, limits: { max_retries: 0 } },
-    dataset: [0, 23].map((item) => ({ question: `What is item ${item}?`, answer: `answer ${item}` })),
+    ...{ name: "half scored", environment: "judged-qa", model: "third", endpoint, limits: { max_retries: 0 } },
+    // A dataset of its own, so that the results of others do not include it.
+    dataset: dataset.id,
     judges: { default: { model: "judge", endpoint } },
   });
   for await (const _ of client.runs.events(id));
@@ -110,8 +113,11 @@ test("a sort by reward has the highest first, and a mean of part of a run is mut
   const rewards = page.locator("[data-row] [role=cell]:nth-child(4)");
   const shown = async () => (await rewards.allInnerTexts()).map((text) => Number.parseFloat(text));
   await expect.poll(async () => (await shown()).length).toBeGreaterThan(1);
-  const numbers = (await shown()).filter((one) => !Number.isNaN(one));
-  expect(numbers).toEqual(numbers.toSorted((a, b) => b - a));
+  const isSorted = async () => {
+    const numbers = (await shown()).filter((one) => !Number.isNaN(one));
+    return JSON.stringify(numbers) === JSON.stringify(numbers.toSorted((a, b) => b - a));
+  };
+  await expect.poll(isSorted).toBe(true);
   const [part, whole] = ["half scored", "the new model"].map((hasText) => page.locator("[data-row]", { hasText }));
   expect(await part?.locator(".soft", { hasText: "1 of 2 scored" }).count()).toBeGreaterThan(0);
   expect(await whole?.getByText(/of \d+ scored/).count()).toBe(0);

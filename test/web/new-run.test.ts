@@ -10,6 +10,8 @@ const client = new RollcallClient({ baseUrl: stage.url, apiKey: stage.key });
 
 test("endpoint, model, dataset and judge are chosen from what exists, a model also by its name, and the run starts", async () => {
   const { page, wrong } = await tabAt("/runs/new?environment=judged-qa");
+  // Until the list of datasets is read, the field is a text.
+  await page.locator("option", { hasText: "items" }).first().waitFor({ state: "attached" });
   await page.getByLabel("Dataset", { exact: true }).selectOption("items");
   await page.getByLabel("Endpoint (required)").selectOption("actors");
   const model = page.getByLabel("Model (required)", { exact: true });

@@ -65,7 +65,7 @@ test("with keys alone: a run's rollout, its judge's reason, a copy of the turn, 
 test("a judge's output is shown in parts: its judgement, its reason, its model, and its cost", async () => {
   const { page, wrong } = await tabAt(`/runs/${before}/rollouts`);
   await page.locator("[data-row] a").first().click();
-  const block = page.locator(".judgement");
+  const block = page.locator(".judgement").filter({ hasText: "Model asked" });
   expect(await textOf(block.locator("h3"))).toBe("Judge default");
   const names = await block.locator("dt").allInnerTexts();
   const said = await block.locator("dd").allInnerTexts();

@@ -61,7 +61,7 @@ test("from the list of runs two clicks lead to a rollout on which the judge and 
   await rows.first().waitFor();
   const said = (await rows.allInnerTexts()).map((text) => text.split(/\t|\n/).map((cell) => cell.trim()));
   expect(said.map(([name, kappa]) => [name, kappa])).toEqual([
-    ["judge default", "-0.500"],
+    ["judge default", "−0.500"],
     ["score correct", "1.000"],
   ]);
   await rows.first().getByRole("link").first().click();

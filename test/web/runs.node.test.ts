@@ -117,10 +117,12 @@ test("a trend has the scores of the whole runs of an environment and a model, th
     scoredRun("b", 0.9, 20),
     scoredRun("a", 0.7, 100),
   ];
-  const shown = trendsOf(runs).map(({ model, scores, latest, scored }) => [model, scores, latest.id, scored?.id]);
+  const shown = trendsOf(runs).map(({ model, scores, latest, scored, before }) => {
+    return [model, scores, latest.id, scored?.id, before?.id];
+  });
   expect(shown).toEqual([
-    ["m", [0.7, 0.5], "e", "d"],
-    ["other", [0.1], "c", "c"],
+    ["m", [0.7, 0.5], "e", "d", "a"],
+    ["other", [0.1], "c", "c", undefined],
   ]);
   expect([[0.7, 0.5], [0.5, 0.7], [0.5, 0.5], [0.5]].map(changeText)).toEqual(["−0.200", "+0.200", "±0.000", null]);
 });

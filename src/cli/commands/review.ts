@@ -1,6 +1,7 @@
 /** `rollcall rollout review`, `rollcall run reviews | agreement`: what people think of rollouts, and of their judges. */
 import { type AgreementItem, MARKS, type RunAgreement } from "../../contract/agreement.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import type { ReviewRequestInput, ReviewView } from "../../sdk/client.ts";
 import { defined } from "../argument-values.ts";
 import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
@@ -137,7 +138,7 @@ function agreementText({ reviews, rollouts, items }: RunAgreement, room: number)
       shareText(item.people.agreement),
       exampleText(item.disagreements),
     ],
-    none: "No score, judge or reward has a value that a person gave: rollcall rollout review.",
+    none: `No score, judge or reward has a value that a person gave: ${COMMAND} rollout review`,
     room,
   });
   return `${table}\n${countText(reviews)} reviews of ${countText(rollouts)} rollouts`;

@@ -1,7 +1,7 @@
 /** `rollcall run …`: lists, shows, follows and controls runs. */
 
 import { flatCounts, type RunAudit } from "../../contract/audit.ts";
-import { RUN_STATUSES, type RunView } from "../../contract/run.ts";
+import { RUN_SORTS, RUN_STATUSES, type RunView } from "../../contract/run.ts";
 import { RETRY_CLASSES, RetryRequest, type RunPatch } from "../../contract/run-control.ts";
 import { COMMAND } from "../../local/package-root.ts";
 import type { CallOptions, RollcallClient } from "../../sdk/client.ts";
@@ -31,6 +31,8 @@ const LIST = command({
     status: { value: "STATUS", choices: RUN_STATUSES, help: "only runs in this state" },
     environment: { value: "E", help: "only runs of this environment: id or id@version" },
     metadata: { value: "k=v", repeatable: true, help: "only runs with this metadata" },
+    search: { value: "TEXT", help: "only runs with this text in their id, name, model, environment or metadata" },
+    sort: { value: "BY", choices: RUN_SORTS, help: "order; default created" },
     limit: { value: "N", help: "number of runs; default 20" },
     ...PLATFORM_FLAGS,
   },
@@ -41,10 +43,12 @@ const LIST = command({
       status: RUN_STATUSES.find((status) => status === line.text("status")),
       environment: line.text("environment"),
       metadata: line.pairs("metadata"),
+      search: line.text("search"),
+      sort: RUN_SORTS.find((sort) => sort === line.text("sort")),
       // Asks for one more than is shown, to find out whether there are more.
       limit: Math.min(limit + 1, LARGEST_PAGE),
     };
-    const asked = query.status ?? query.environment ?? Object.keys(query.metadata)[0];
+    const asked = query.status ?? query.environment ?? query.search ?? Object.keys(query.metadata)[0];
     const none = asked === undefined ? `No runs. Start one with: ${COMMAND} eval` : "No such runs.";
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.runs.list(query, { signal }), limit);

@@ -1,6 +1,7 @@
 /** The commands that use a published version, to copy. */
 import type { PublishedVersion } from "../../../contract/published-environment.ts";
 import { CopyButton } from "../../components/copy-button.tsx";
+import { ROLLCALL } from "../new-run/print-snippet.ts";
 
 export function Commands(version: PublishedVersion) {
   const { id, kind, visibility } = version;
@@ -11,10 +12,10 @@ export function Commands(version: PublishedVersion) {
       {isPython ? (
         <Command what="to install it" text={installCommand(version)} />
       ) : (
-        <Command what="to run it" text={`rollcall eval ${id} -m MODEL -b https://your-endpoint/v1`} />
+        <Command what="to run it" text={`${ROLLCALL} eval ${id} -m MODEL -b https://your-endpoint/v1`} />
       )}
-      <Command what="to download its files" text={`rollcall env pull ${id}`} />
-      <Command what="to copy it to another platform" text={`rollcall env install ${id} --from PROFILE`} />
+      <Command what="to download its files" text={`${ROLLCALL} env pull ${id}`} />
+      <Command what="to copy it to another platform" text={`${ROLLCALL} env install ${id} --from PROFILE`} />
       <p className="soft">
         {!isPython && "MODEL is the name of your model. "}
         {isPython && visibility !== "public" && "KEY is a key of one project. "}

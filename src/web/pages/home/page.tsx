@@ -11,6 +11,7 @@ import { useDocumentTitle } from "../../layout/title.ts";
 import { Failed } from "./failed.tsx";
 import { Now } from "./now.tsx";
 import { Spend } from "./spend.tsx";
+import { Trainings } from "./trainings.tsx";
 import { Trends } from "./trend-table.tsx";
 import "./home.css";
 
@@ -41,6 +42,7 @@ export function Page() {
             <Failed runs={runs.data} />
           </div>
           <Trends runs={runs.data.filter(({ kind }) => kind === "eval")} />
+          <Trainings runs={runs.data.filter(({ kind }) => kind === "training")} />
           {runs.has_more && <p className="soft">From the newest {EVALS} runs.</p>}
         </>
       )}

@@ -7,6 +7,7 @@ import { Scroll } from "../../components/scroll.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { Sparkline } from "../../components/sparkline.tsx";
 import { Ago } from "../../components/time.tsx";
+import { MOST_RUNS } from "../compare/asked.ts";
 import { RewardText } from "../run/reward-text.tsx";
 import { changeText, type Trend, trendsOf } from "./trends.ts";
 
@@ -45,6 +46,7 @@ export function Trends({ runs }: { readonly runs: readonly RunView[] }) {
                         <Link to="/environments/$id" params={{ id: environment }} search={{}}>
                           <Shown text={environment} most={80} />
                         </Link>
+                        <CompareModels trends={of} />
                       </th>
                     )}
                     <Cells trend={trend} />
@@ -60,7 +62,7 @@ export function Trends({ runs }: { readonly runs: readonly RunView[] }) {
 }
 
 function Cells({ trend }: { readonly trend: Trend }) {
-  const { environment, model, scores, latest, scored, runs } = trend;
+  const { environment, model, scores, latest, scored, before, runs } = trend;
   const { id, name, status, created_at } = latest;
   return (
     <>
@@ -69,7 +71,13 @@ function Cells({ trend }: { readonly trend: Trend }) {
       </td>
       <td>{scores.length === 0 ? <span className="soft">no complete run</span> : <Scores scores={scores} />}</td>
       <td className="numeric">{scored !== null && <RewardText reward={scored.report.reward} />}</td>
-      <td className="numeric">{changeText(scores)}</td>
+      <td className="numeric">
+        {scored !== null && before !== null && (
+          <Link to="/compare" search={{ runs: `${scored.id},${before.id}`, baseline: before.id } as never}>
+            {changeText(scores)}
+          </Link>
+        )}
+      </td>
       <td>
         <Link to="/runs/$id" params={{ id }} search={{}}>
           <Shown text={name ?? id} most={60} />
@@ -85,6 +93,19 @@ function Cells({ trend }: { readonly trend: Trend }) {
         </Link>
       </td>
     </>
+  );
+}
+
+/** Compares the newest whole run of each model; the first one is the baseline. */
+function CompareModels({ trends }: { readonly trends: readonly Trend[] }) {
+  const runs = trends.flatMap(({ scored }) => (scored === null ? [] : [scored.id])).slice(0, MOST_RUNS);
+  if (runs.length < 2) return null;
+  return (
+    <span className="second">
+      <Link to="/compare" search={{ runs: runs.join(","), baseline: runs.at(-1) } as never}>
+        Compare {countText(runs.length)} models
+      </Link>
+    </span>
   );
 }
 

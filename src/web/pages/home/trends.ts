@@ -9,8 +9,9 @@ export interface Trend {
   readonly scores: readonly number[];
   /** The newest run, whole or not. */
   readonly latest: RunView;
-  /** The newest whole run. */
+  /** The newest whole run, and the one before it. */
   readonly scored: RunView | null;
+  readonly before: RunView | null;
   readonly runs: number;
 }
 
@@ -33,7 +34,17 @@ function trendOf(environment: string, model: string, runs: readonly RunView[]): 
   if (latest === undefined) return [];
   const whole = runs.filter(isWhole).slice(0, POINTS).reverse();
   const scores = whole.flatMap(({ report }) => (report.reward.mean === null ? [] : [report.reward.mean]));
-  return [{ environment, model, scores, latest, scored: whole.at(-1) ?? null, runs: runs.length }];
+  return [
+    {
+      environment,
+      model,
+      scores,
+      latest,
+      scored: whole.at(-1) ?? null,
+      before: whole.at(-2) ?? null,
+      runs: runs.length,
+    },
+  ];
 }
 
 /** How much the last score differs from the one before, with its sign; null if there is none before. */

@@ -1,6 +1,6 @@
 /** The actions on a run in its current state, for users who may do them. */
 import { useQueryClient } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { RunView } from "../../../contract/run.ts";
 import { api } from "../../client.ts";
@@ -19,6 +19,11 @@ export function RunActions({ run }: { readonly run: RunView }) {
     <div className="row">
       {mayWrite && <Steering run={run} />}
       {mayWrite && hasEnded(run) && <After run={run} />}
+      {mayWrite && (
+        <Link to="/runs/new" search={{ from: run.id } as never} className="button">
+          Start a similar run
+        </Link>
+      )}
       <button type="button" onClick={() => setExporting(true)}>
         Share or export
       </button>
