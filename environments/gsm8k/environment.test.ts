@@ -152,3 +152,16 @@ test.each([
   });
   expect(await Promise.all(scored)).toEqual([strict, flexible]);
 });
+
+test.each(["none", "#### ", "[invalid]", "18, or #### many"])(
+  "without a number in the gold answer %j there is no score",
+  async (answer) => {
+    for (const scoring of ["strict_match", "flexible_extract"]) {
+      const environment = await loadEnvironment.load({ scoring });
+      for (const reply of ["none", "#### 18"]) {
+        const model = scripted([reply]);
+        expect((await runRollout(environment, { task: { ...task, answer }, model })).reward).toBeNull();
+      }
+    }
+  },
+);

@@ -2,13 +2,13 @@
 import { dataset, defineEnvironment, Parser, SingleTurnEnv, textOf, withoutThoughts } from "rollcall";
 import * as z from "zod";
 import { extractAnswer, goldAnswer } from "./answer.ts";
-import { flexibleExtract, normalized, strictMatch } from "./reference-scoring.ts";
+import { flexibleExtract, referenceGold, strictMatch } from "./reference-scoring.ts";
 
 /** How the answer is found in a reply, and how that of the row is written then. */
 const SCORING = {
   final_number: { find: (text: string) => extractAnswer(withoutThoughts(text)), gold: goldAnswer },
-  strict_match: { find: (text: string) => strictMatch(withoutThoughts(text)), gold: normalized },
-  flexible_extract: { find: (text: string) => flexibleExtract(withoutThoughts(text)), gold: normalized },
+  strict_match: { find: (text: string) => strictMatch(withoutThoughts(text)), gold: referenceGold },
+  flexible_extract: { find: (text: string) => flexibleExtract(withoutThoughts(text)), gold: referenceGold },
 };
 
 const Task = z.object({ question: z.string(), answer: z.string() });

@@ -18,6 +18,13 @@ export function flexibleExtract(reply: string): string {
   return normalized(last);
 }
 
+/** The answer of a row. Without a digit in it no reply can be compared with it, so there is no score. */
+export function referenceGold(answer: string): string {
+  const gold = normalized(answer);
+  if (!/[0-9]/.test(gold)) throw new Error("answer: has no number after its last `#### `: correct the row");
+  return gold;
+}
+
 /** Without commas and dollars, what comes before the last `#### `, and a point at the end. */
 export function normalized(text: string): string {
   const plain = text.trim().replace(/[,$]/g, "");

@@ -59,9 +59,51 @@ test.each([
   [["keywords:unknown"], [{}], "keywords:unknown: not an instruction of IFEval"],
   [["length_constraints:number_words"], [{ num_words: 5 }], "length_constraints:number_words: relation: "],
   [["length_constraints:number_words"], [], "length_constraints:number_words: num_words: "],
+  [["keywords:existence"], [{ keywords: ["a".repeat(201)] }], "keywords.0: "],
+  [["keywords:forbidden_words"], [{ forbidden_words: Array(51).fill("a") }], "forbidden_words: "],
   [["keywords:letter_frequency"], [{ letter: "ab", let_frequency: 1, let_relation: "at least" }], "letter: "],
 ])("a row with %j and %j is refused", async (instruction_id_list, kwargs, message) => {
   await expect(scoresFor("x", { prompt: "p", instruction_id_list, kwargs })).rejects.toThrow(message);
+});
+
+const paragraph =
+  "## The harbour\n\n* **Boats** lie in *rows* and Dr. Smith's gulls wait at 5 p.m. for fish!\n1. It is calm (and deep).\n\n";
+const long = paragraph.repeat(Math.ceil(20_000 / paragraph.length)).slice(0, 20_000);
+const keywords = (count: number) => Array.from({ length: count }, (_, at) => `word${at}`.padEnd(200, "x"));
+
+test.each([
+  [
+    ["keywords:existence", "length_constraints:number_sentences", "punctuation:no_comma"],
+    [{ keywords: ["boats", "gulls", "fish", "rows"] }, { num_sentences: 5, relation: "at least" }, {}],
+  ],
+  [
+    ["language:response_language", "length_constraints:number_sentences", "change_case:capital_word_frequency"],
+    [
+      { language: "en" },
+      { num_sentences: 5, relation: "at least" },
+      { capital_frequency: 9000, capital_relation: "less than" },
+    ],
+  ],
+])("a Markdown reply of 20,000 characters is scored by %j, strictly and forgiving", async (ids, kwargs) => {
+  expect(await scoresFor(long, { prompt: "p", instruction_id_list: ids, kwargs })).toMatchObject({
+    ...{ prompt_strict: 1, prompt_loose: 1, instructions_strict: 3, instructions_loose: 3 },
+  });
+});
+
+test("the work of every keyword on every form counts: a score that would exceed its limit is missing", async () => {
+  const row = {
+    prompt: "p",
+    instruction_id_list: ["keywords:forbidden_words"],
+    kwargs: [{ forbidden_words: keywords(50) }],
+  };
+  expect(await scoresFor("A boat.", row)).toMatchObject({ prompt_strict: 1, prompt_loose: 1 });
+  expect(await scoresFor(long.repeat(2), row)).toMatchObject({ prompt_strict: 1, prompt_loose: null });
+  const more = {
+    ...row,
+    instruction_id_list: Array(25).fill("keywords:forbidden_words"),
+    kwargs: Array(25).fill(row.kwargs[0]),
+  };
+  expect(await scoresFor(long, more)).toMatchObject({ prompt_strict: null, prompt_loose: null });
 });
 
 test("a keyword is a text, whatever signs it has", async () => {

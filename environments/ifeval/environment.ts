@@ -9,10 +9,8 @@ import {
   withoutThoughts,
 } from "rollcall";
 import * as z from "zod";
-import { INSTRUCTIONS, isInstructionId } from "./instructions.ts";
+import { INSTRUCTIONS, type InstructionId, isInstructionId } from "./instructions.ts";
 
-/** Steps that an instruction may take on a character: the language is found by 17 scripts and by 22 lists of words. */
-const PASSES = 60;
 const MAX_INSTRUCTIONS = 25;
 
 const Row = z
@@ -54,12 +52,24 @@ function followed(args: RewardArgs<Task, unknown>, formsOf: (reply: string) => r
   const reply = withoutThoughts(textOf(args.completion.at(-1)));
   const forms = formsOf(reply).filter((form) => form.trim() !== "");
   const { instructions } = args.task;
-  spendWork(args, reply.length * PASSES * forms.length * instructions.length, "checking the instructions");
+  const lengths = forms.map(({ length }) => length);
+  const steps = instructions.map(({ id, args: given }) => (isInstructionId(id) ? stepsOf(id, given, lengths) : 0));
+  spendWork(args, sum(steps), "checking the instructions");
   return instructions.map(({ id, args: given }) => {
     if (!isInstructionId(id)) return false;
     const check = INSTRUCTIONS[id].checkOf(given);
     return forms.some(check);
   });
+}
+
+/** The work of an instruction on forms of these lengths. */
+function stepsOf(id: InstructionId, given: unknown, lengths: readonly number[]): number {
+  const steps = INSTRUCTIONS[id].stepsOf(given);
+  return sum(lengths.map(steps));
+}
+
+function sum(of: readonly number[]): number {
+  return of.reduce((total, one) => total + one, 0);
 }
 
 const strictly = (reply: string) => [reply];

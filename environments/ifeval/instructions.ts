@@ -3,7 +3,7 @@
  * as `instructions.py` of the lm-evaluation-harness does; README.md names the differences.
  */
 import * as z from "zod";
-import { languageOf } from "./language.ts";
+import { languageOf, languageSteps } from "./language.ts";
 import { sentencesOf } from "./sentences.ts";
 import { countCapitalWords, countWords, isLower, isUpper } from "./words.ts";
 
@@ -12,34 +12,70 @@ type Check = (reply: string) => boolean;
 const Count = z.int().min(0).max(100_000);
 const Relation = z.enum(["less than", "at least"]);
 const Text = z.string().min(1).max(10_000);
-const Texts = z.array(Text).min(1).max(200);
+/** It is looked for in the whole reply, so its length is limited. */
+const Keyword = Text.max(200);
+const Keywords = z.array(Keyword).min(1).max(50);
 const CONSTRAINED = ["My answer is yes.", "My answer is no.", "My answer is maybe."];
 /** The edge of a word in a pattern: `\b` for letters of all scripts. */
 const WORD = "[\\p{L}\\p{N}_]";
 const EDGE = `(?:(?<=${WORD})(?!${WORD})|(?<!${WORD})(?=${WORD}))`;
 
+/** Steps of work per character of a reply, measured on ordinary texts and rounded up. */
+const SCAN = 2;
+const SENTENCES = 8;
+const CAPITALS = 12;
+/** For each keyword. The slowest one of 200 characters takes less. */
+const KEYWORD = 1;
+
+/** The work of a check, by the length of the reply. */
+type Steps = (length: number) => number;
+
+const perCharacter =
+  (steps: number): Steps =>
+  (length) =>
+    length * steps;
+const ofKeywords = (count: number) => perCharacter(SCAN + count * KEYWORD);
+const ofLanguage: Steps = (length) => length * SCAN + languageSteps(length);
+
 /** An instruction whose arguments have this shape. */
-function instruction<Shape extends z.ZodRawShape>(shape: Shape, make: (args: z.infer<z.ZodObject<Shape>>) => Check) {
+function instruction<Shape extends z.ZodRawShape>(
+  shape: Shape,
+  make: (args: z.infer<z.ZodObject<Shape>>) => Check,
+  steps: (args: z.infer<z.ZodObject<Shape>>) => Steps = () => perCharacter(SCAN),
+) {
   const args = z.object(shape);
-  return { args, checkOf: (given: unknown): Check => make(args.parse(given)) };
+  return {
+    args,
+    checkOf: (given: unknown): Check => make(args.parse(given)),
+    stepsOf: (given: unknown): Steps => steps(args.parse(given)),
+  };
 }
 
 export const INSTRUCTIONS = {
-  "keywords:existence": instruction({ keywords: Texts }, ({ keywords }) => {
-    const patterns = keywords.map((keyword) => new RegExp(literal(keyword), "iu"));
-    return (reply) => patterns.every((pattern) => pattern.test(reply));
-  }),
+  "keywords:existence": instruction(
+    { keywords: Keywords },
+    ({ keywords }) => {
+      const patterns = keywords.map((keyword) => new RegExp(literal(keyword), "iu"));
+      return (reply) => patterns.every((pattern) => pattern.test(reply));
+    },
+    ({ keywords }) => ofKeywords(keywords.length),
+  ),
   "keywords:frequency": instruction(
-    { keyword: Text, frequency: Count, relation: Relation },
+    { keyword: Keyword, frequency: Count, relation: Relation },
     ({ keyword, frequency, relation }) => {
       const pattern = new RegExp(literal(keyword.trim()), "giu");
       return (reply) => compare(countOf(reply, pattern), relation, frequency);
     },
+    () => ofKeywords(1),
   ),
-  "keywords:forbidden_words": instruction({ forbidden_words: Texts }, ({ forbidden_words }) => {
-    const patterns = forbidden_words.map((word) => new RegExp(`${EDGE}${literal(word)}${EDGE}`, "iu"));
-    return (reply) => !patterns.some((pattern) => pattern.test(reply));
-  }),
+  "keywords:forbidden_words": instruction(
+    { forbidden_words: Keywords },
+    ({ forbidden_words }) => {
+      const patterns = forbidden_words.map((word) => new RegExp(`${EDGE}${literal(word)}${EDGE}`, "iu"));
+      return (reply) => !patterns.some((pattern) => pattern.test(reply));
+    },
+    ({ forbidden_words }) => ofKeywords(forbidden_words.length),
+  ),
   "keywords:letter_frequency": instruction(
     { letter: Text.max(1), let_frequency: Count, let_relation: Relation },
     ({ letter, let_frequency, let_relation }) => {
@@ -47,14 +83,19 @@ export const INSTRUCTIONS = {
         compare(reply.toLowerCase().split(letter.toLowerCase()).length - 1, let_relation, let_frequency);
     },
   ),
-  "language:response_language": instruction({ language: Text }, ({ language }) => {
-    return (reply) => [language, null].includes(languageOf(reply));
-  }),
+  "language:response_language": instruction(
+    { language: Text },
+    ({ language }) => {
+      return (reply) => [language, null].includes(languageOf(reply));
+    },
+    () => ofLanguage,
+  ),
   "length_constraints:number_sentences": instruction(
     { num_sentences: Count, relation: Relation },
     ({ num_sentences, relation }) =>
       (reply) =>
         compare(sentencesOf(reply).length, relation, num_sentences),
+    () => perCharacter(SENTENCES),
   ),
   "length_constraints:number_paragraphs": instruction({ num_paragraphs: Count }, ({ num_paragraphs }) => {
     return (reply) => countParagraphs(reply) === num_paragraphs;
@@ -78,7 +119,7 @@ export const INSTRUCTIONS = {
   "detectable_content:number_placeholders": instruction({ num_placeholders: Count }, ({ num_placeholders }) => {
     return (reply) => countPlaceholders(reply) >= num_placeholders;
   }),
-  "detectable_content:postscript": instruction({ postscript_marker: Text }, ({ postscript_marker }) => {
+  "detectable_content:postscript": instruction({ postscript_marker: Keyword }, ({ postscript_marker }) => {
     const pattern = postscriptPattern(postscript_marker.trim());
     return (reply) => pattern.test(reply.toLowerCase());
   }),
@@ -92,11 +133,12 @@ export const INSTRUCTIONS = {
     return (reply) => countHighlights(reply) >= num_highlights;
   }),
   "detectable_format:multiple_sections": instruction(
-    { section_spliter: Text, num_sections: Count },
+    { section_spliter: Keyword, num_sections: Count },
     ({ section_spliter, num_sections }) => {
       const pattern = new RegExp(`${literal(section_spliter.trim())}\\s?\\p{Nd}+`, "gu");
       return (reply) => countOf(reply, pattern) >= num_sections;
     },
+    () => ofKeywords(1),
   ),
   "detectable_format:json_format": instruction({}, () => isJson),
   "detectable_format:title": instruction({}, () => (reply) => reply.split("\n").some(hasTitle)),
@@ -105,7 +147,7 @@ export const INSTRUCTIONS = {
     return (reply) => reply.trim().toLowerCase().startsWith(prompt_to_repeat.trim().toLowerCase());
   }),
   "startend:end_checker": instruction({ end_phrase: Text }, ({ end_phrase }) => {
-    return (reply) => withoutQuotes(reply.trim()).toLowerCase().endsWith(end_phrase.trim().toLowerCase());
+    return (reply) => stripped(reply.trim(), '"', '"').toLowerCase().endsWith(end_phrase.trim().toLowerCase());
   }),
   "startend:quotation": instruction({}, () => (reply) => /^".*"$/s.test(reply.trim())),
   "change_case:capital_word_frequency": instruction(
@@ -113,9 +155,18 @@ export const INSTRUCTIONS = {
     ({ capital_frequency, capital_relation }) =>
       (reply) =>
         compare(countCapitalWords(reply), capital_relation, capital_frequency),
+    () => perCharacter(CAPITALS),
   ),
-  "change_case:english_capital": instruction({}, () => (reply) => isUpper(reply) && languageOf(reply) === "en"),
-  "change_case:english_lowercase": instruction({}, () => (reply) => isLower(reply) && languageOf(reply) === "en"),
+  "change_case:english_capital": instruction(
+    {},
+    () => (reply) => isUpper(reply) && languageOf(reply) === "en",
+    () => ofLanguage,
+  ),
+  "change_case:english_lowercase": instruction(
+    {},
+    () => (reply) => isLower(reply) && languageOf(reply) === "en",
+    () => ofLanguage,
+  ),
   "punctuation:no_comma": instruction({}, () => (reply) => !reply.includes(",")),
 };
 
@@ -154,10 +205,11 @@ function firstWord(paragraph: string): string {
   return letters.toLowerCase();
 }
 
-function withoutQuotes(text: string): string {
+/** Without these signs at its beginning and its end. */
+function stripped(text: string, opening: string, closing: string): string {
   let [start, end] = [0, text.length];
-  while (text[start] === '"') start += 1;
-  while (end > start && text[end - 1] === '"') end -= 1;
+  while (text[start] === opening) start += 1;
+  while (end > start && text[end - 1] === closing) end -= 1;
   return text.slice(start, end);
 }
 
@@ -224,13 +276,7 @@ function isJson(reply: string): boolean {
 function hasTitle(line: string): boolean {
   const [start, end] = [line.indexOf("<<"), line.lastIndexOf(">>")];
   if (start < 0 || end < start + 3) return false;
-  return (
-    line
-      .slice(start, end + 2)
-      .replace(/^<+/, "")
-      .replace(/>+$/, "")
-      .trim() !== ""
-  );
+  return stripped(line.slice(start, end + 2), "<", ">").trim() !== "";
 }
 
 function hasTwoResponses(reply: string): boolean {

@@ -28,7 +28,7 @@ const SPLITS: readonly (readonly [RegExp, string])[] = [
   [/(``)/g, " $1 "],
   [/([ ([{<])("|'{2})/g, "$1 `` "],
   [/(?<![\p{L}\p{N}_])(')(?!(?:re|ve|ll|m|t|s|d|n)(?![\p{L}\p{N}_]))(?=[\p{L}\p{N}_])/giu, "$1 "],
-  [/([^.])(\.)([\])}>"'»”’ ]*)\s*$/gu, "$1 $2 $3 "],
+  [/([^.])(\.)([\])}>"'»”’ ]*)$/gu, "$1 $2 $3 "],
   [/([:,])(\P{Nd})/gu, " $1 $2"],
   [/([:,])$/g, " $1 "],
   [/\.{2,}/g, " $& "],
@@ -59,6 +59,6 @@ const SPLITS: readonly (readonly [RegExp, string])[] = [
 ];
 
 function tokensOf(sentence: string): string[] {
-  const split = SPLITS.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), sentence);
+  const split = SPLITS.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), sentence.trimEnd());
   return split.trim().split(/\s+/);
 }

@@ -75,6 +75,26 @@ test.each([
   expect(played).toMatchObject({ reward, metrics: { correct_answer: reward, reference_match } });
 });
 
+test.each([
+  ["iron, then wood, then iron", ["wood", "iron", "stone"], "B"],
+  ["ironwood", ["iron", "ironwood", "wood"], "B"],
+  ["an ironwoo", ["iron", "ironwood", "wood"], "A"],
+  ["aabaabaaab", ["aabaaa", "aab", "b"], "C"],
+  ["aaaa", ["aaa", "a", "a"], "C"],
+])("the last option in %j, of %j, is %s", async (reply, options, answer) => {
+  const { metrics } = await play({ question: "?", options, answer }, reply, { style: "gpqa", shuffle_seed: null });
+  expect(metrics["reference_match"]).toBe(1);
+});
+
+test("long options in a long reply are found, and a reply beyond the limit of work has no reference_match", async () => {
+  const options = Array.from("ABCDEFGHIJ", (letter, at) => `${"z".repeat(1990 - at)}${letter}`);
+  const row = { question: "?", options, answer: "J" };
+  const args = { style: "gpqa", shuffle_seed: null };
+  const { metrics } = await play(row, `${"z".repeat(500_000)}J`, args);
+  expect(metrics["reference_match"]).toBe(1);
+  expect((await play(row, "z".repeat(700_000), args)).metrics["reference_match"]).toBeNull();
+});
+
 test("an index names the right option, too", async () => {
   expect((await play({ ...listed, answer: 2 }, "The answer is (C).")).reward).toBe(1);
 });
@@ -83,6 +103,7 @@ test.each([
   [{ ...listed, answer: "D" }, "is none of the 3 options"],
   [{ ...listed, answer: 3 }, "is none of the 3 options"],
   [{ ...listed, options: ["one"] }, "options"],
+  [{ ...listed, options: ["x".repeat(2001), "iron"] }, ""],
   [{ question: "?" }, ""],
 ])("the row %j is refused", async (row, message) => {
   await expect(play(row, "?")).rejects.toThrow(message);

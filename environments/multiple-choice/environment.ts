@@ -1,5 +1,5 @@
 /** Multiple-choice questions, asked and scored as MMLU-Pro or GPQA does: one question, one reply, one letter. */
-import { dataset, defineEnvironment, SingleTurnEnv, scorers, textOf, withoutThoughts } from "rollcall";
+import { dataset, defineEnvironment, SingleTurnEnv, scorers, spendWork, textOf, withoutThoughts } from "rollcall";
 import * as z from "zod";
 import { LETTERS, questionRow } from "./rows.ts";
 import { STYLES } from "./styles.ts";
@@ -35,8 +35,11 @@ export const loadEnvironment = defineEnvironment({
           },
         },
         metrics: {
-          reference_match: ({ completion, task }) => {
-            return referenceLetter(withoutThoughts(textOf(completion.at(-1))), task.options) === task.answer;
+          reference_match: (args) => {
+            const { completion, task } = args;
+            const reply = withoutThoughts(textOf(completion.at(-1)));
+            spendWork(args, reply.length * task.options.length, "looking for the options in the reply");
+            return referenceLetter(reply, task.options) === task.answer;
           },
         },
       },

@@ -16,18 +16,19 @@ export interface Question {
 }
 
 const Text = z.string().min(1);
+const Option = Text.max(2000);
 const Listed = z.object({
   question: Text,
-  options: z.array(Text).min(2).max(LETTERS.length),
+  options: z.array(Option).min(2).max(LETTERS.length),
   answer: z.union([z.string().regex(/^[A-J]$/, "must be a letter from A to J"), z.int().min(0)]),
   category: z.string().nullish(),
 });
 const Separate = z.object({
   question: Text,
-  correct: Text,
-  incorrect_1: Text,
-  incorrect_2: Text.nullish(),
-  incorrect_3: Text.nullish(),
+  correct: Option,
+  incorrect_1: Option,
+  incorrect_2: Option.nullish(),
+  incorrect_3: Option.nullish(),
   category: z.string().nullish(),
 });
 

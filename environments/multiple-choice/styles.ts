@@ -47,13 +47,38 @@ function lastLetterOrOption(reply: string, options: readonly string[]): string |
 
 /** The index of the last of these texts, found from the left without overlaps; at one place the longest is taken. */
 function lastOption(reply: string, options: readonly string[]): number | null {
-  const byLength = options.map((_, at) => at).sort((a, b) => (options[b]?.length ?? 0) - (options[a]?.length ?? 0));
-  const texts = byLength.map((at) => options[at] ?? "").filter((text) => text !== "");
-  if (texts.length === 0) return null;
-  const pattern = new RegExp(texts.map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|"), "g");
-  const last = Array.from(reply.matchAll(pattern), ([text]) => text).at(-1);
-  // Of equal options the last one counts.
-  return last === undefined ? null : options.lastIndexOf(last);
+  const byLength = options.map((_, at) => at).sort((a, b) => (options[a]?.length ?? 0) - (options[b]?.length ?? 0));
+  /** The longest option that begins at each place, counted from 1; of equal options the last one counts. */
+  const begins = new Uint8Array(reply.length);
+  for (const option of byLength) for (const start of placesOf(options[option] ?? "", reply)) begins[start] = option + 1;
+  let last: number | null = null;
+  for (let at = 0; at < reply.length; ) {
+    const option = (begins[at] ?? 0) - 1;
+    if (option >= 0) last = option;
+    at += options[option]?.length ?? 1;
+  }
+  return last;
+}
+
+/** Where a text begins in a reply, overlaps included: Knuth-Morris-Pratt, whose work grows with the length alone. */
+function* placesOf(text: string, reply: string): Generator<number> {
+  if (text === "") return;
+  const borders = [0];
+  for (let at = 1, length = 0; at < text.length; at += 1) {
+    length = extended(length, text[at]);
+    borders.push(length);
+  }
+  for (let at = 0, length = 0; at < reply.length; at += 1) {
+    length = extended(length, reply[at]);
+    if (length === text.length) yield at + 1 - length;
+  }
+
+  /** How much of the text is matched after one more character. */
+  function extended(length: number, character: string | undefined): number {
+    let matched = length;
+    while (matched > 0 && text[matched] !== character) matched = borders[matched - 1] ?? 0;
+    return text[matched] === character ? matched + 1 : 0;
+  }
 }
 
 /** In lower case, without punctuation. */

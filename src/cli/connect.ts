@@ -7,6 +7,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LoadRefusal, LoadReply } from "../local/control.ts";
+import { isLocked } from "../local/directory-lock.ts";
 import { DirectoryUnusable } from "../local/directory-unusable.ts";
 import {
   type EnvironmentPackage,
@@ -114,6 +115,7 @@ export async function connect({ log, ...options }: ConnectOptions): Promise<Conn
   const named = namedPlatform(options);
   if (named !== null && named !== LOCAL) return await connectTo(named, environment, log);
   const directory = stateDirectory(process.env);
+  await settled(directory, signal, log);
   const standing = named === LOCAL || (await runningOn(directory, project)) !== null ? null : defaultProfile(options);
   if (standing !== null) return await connectTo(standing, environment, log);
   const found = await runningOrOwn(directory, { signal, log, project }, () =>
@@ -193,6 +195,18 @@ async function runningOrOwn(
       if (!inUse || performance.now() - began > IN_USE_MS) throw thrown;
     }
     if (tries === 0) log(`${directory} is in use by another command: waiting for it.`);
+    await sleep(LOOK_AGAIN_MS, undefined, { signal }).catch(() => {
+      throw endBy(signal);
+    });
+  }
+}
+
+/** Waits while another process boots a platform there, or restarts its workerd: that platform will be the one to use. */
+async function settled(directory: string, signal: AbortSignal, log: (line: string) => void): Promise<void> {
+  const began = performance.now();
+  for (let tries = 0; readReadyFile(directory) === null && isLocked(directory); tries += 1) {
+    if (performance.now() - began > IN_USE_MS / 2) return;
+    if (tries === 1) log(`${directory} is in use by another command: waiting for it.`);
     await sleep(LOOK_AGAIN_MS, undefined, { signal }).catch(() => {
       throw endBy(signal);
     });

@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { CommandLine } from "./command-line.ts";
 import type { Connection } from "./connect.ts";
 import { usageError } from "./exit.ts";
+import { aborted } from "./interrupt.ts";
 import type { TRACK_FLAGS } from "./run-flags.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 
@@ -15,7 +16,21 @@ export interface Tracker {
   readonly project: string | undefined;
 }
 
+export interface Following {
+  readonly log: Terminal["log"];
+  /** Aborted by Ctrl-C or by --timeout: the sending is ended early. */
+  readonly signal: AbortSignal;
+  /** The command that resumes the run, without its `--resume`. */
+  readonly command: string;
+  /** What comes after all its flags. */
+  readonly program?: string | undefined;
+  /** How long the process may take to end when it is stopped. */
+  readonly stopsWithinMs?: number;
+}
+
 const MODULE = ["-m", "rollcall.track"] as const;
+/** W&B's library may first finish what it is sending. */
+const STOPS_WITHIN_MS = 10_000;
 const INSTALL =
   "install the wheel of Rollcall's folder python with its extra wandb, as in pip install './python[wandb]'";
 
@@ -41,34 +56,58 @@ export async function trackerOf(line: CommandLine<keyof typeof TRACK_FLAGS>): Pr
   );
 }
 
-/** Follows the run, and sends it meanwhile. Returns when both are done; if the following fails, the sending is ended. */
+/**
+ * Follows the run, and sends it meanwhile. Returns when both are done. If the following fails or the signal is aborted,
+ * the sending is ended within a bounded time. If not everything was sent, it says so, and which command continues.
+ */
 export async function tracked<T>(
   tracker: Tracker | null,
   runId: string,
-  { url, key, project }: Pick<Connection, "url" | "key" | "project">,
-  { log }: Pick<Terminal, "log">,
+  connection: Pick<Connection, "url" | "key" | "project" | "kind" | "flags" | "environment">,
+  following: Following,
   follow: () => Promise<T>,
 ): Promise<T> {
   if (tracker === null) return await follow();
+  const { url, key, project } = connection;
   const argv = [...MODULE, runId, ...(tracker.project === undefined ? [] : ["--project", tracker.project])];
   const named = project === undefined ? {} : { ROLLCALL_PROJECT: project };
   const env = { ...process.env, ROLLCALL_URL: url, ROLLCALL_API_KEY: key, ...named };
   // What it prints is not the command's result.
   const child = spawn(tracker.python, argv, { env, stdio: ["ignore", 2, 2] });
   const over = exitOf(child);
-  let followed: T;
+  const { log, signal, stopsWithinMs = STOPS_WITHIN_MS } = following;
+  let why: string | null = null;
   try {
-    followed = await follow();
+    const followed = await follow();
+    await Promise.race([over, aborted(signal)]);
+    why = signal.aborted ? await stop(child, over, stopsWithinMs) : await over;
+    return followed;
   } catch (thrown) {
-    child.kill("SIGTERM");
-    await over;
+    why = await stop(child, over, stopsWithinMs);
     throw thrown;
+  } finally {
+    if (why !== null) log(`${runId} was not sent completely: ${why}${howToGoOn(runId, connection, following)}`);
   }
+}
+
+/** Like `exitOf`. A process that does not end in time is killed. */
+async function stop(child: ChildProcess, over: Promise<string | null>, withinMs: number): Promise<string | null> {
+  child.kill("SIGINT");
+  const timer = setTimeout(() => child.kill("SIGKILL"), withinMs);
   const why = await over;
-  if (why !== null) {
-    log(`${runId} was not sent completely: ${why}. Continue with: ${tracker.python} ${argv.join(" ")}`);
-  }
-  return followed;
+  clearTimeout(timer);
+  return why === null ? null : `its tracker was stopped, ${why}`;
+}
+
+function howToGoOn(
+  runId: string,
+  { kind, flags, environment }: Pick<Connection, "kind" | "flags" | "environment">,
+  { command, program = "" }: Following,
+): string {
+  if (kind === "ephemeral") return "";
+  // Only a platform that is booted again needs the code of the environment again.
+  const own = environment?.own && kind === "embedded" ? ` ${environment.reference}` : "";
+  return `. Continue with: ${command}${own} --resume ${runId}${flags}${program}`;
 }
 
 /** Null if it ended well. */

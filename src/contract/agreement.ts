@@ -35,7 +35,9 @@ export const AgreementItem = named("AgreementItem", {
     .enum(["none", "quadratic"])
     .describe("quadratic if all values are numbers: two values disagree by the square of their difference"),
   kappa: MaybeNumber.describe("Cohen's κ; null: see `reason`").meta({ example: 0.5 }),
-  ci95: Interval.describe("of κ, for many rollouts; null without κ, or if all rollouts agree").meta({
+  ci95: Interval.describe(
+    "of κ, for many rollouts; null without κ, if all rollouts agree, and if either side gave only one value: the formula then gives no width",
+  ).meta({
     example: [0.02, 0.98],
   }),
   reason: z
@@ -66,5 +68,6 @@ export const RunAgreement = named("RunAgreement", {
     .array(AgreementItem)
     .describe("for the reward, each score and each judge: those with the lowest κ first, then those without κ")
     .meta({ example: [{}] }),
+  items_left_out: Count.optional().describe("scores and judges beyond 200 that are not compared; absent for none"),
 });
 export type RunAgreement = z.infer<typeof RunAgreement>;

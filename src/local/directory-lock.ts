@@ -62,6 +62,12 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   };
 }
 
+/** Whether a running process has the lock of the directory: it boots there, runs there, or restarts its workerd. */
+export function isLocked(directory: string): boolean {
+  const owner = readLock(join(directory, "platform.lock"));
+  return owner !== null && isRunning(owner);
+}
+
 function isOwner(file: string, self: ProcessMark): boolean {
   try {
     const owner = readLock(file);

@@ -7,6 +7,7 @@
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type PolicyServer, startPolicyServer } from "@rollcall/policy/policy-server";
 import { LogLevel, type Miniflare, MiniflareCoreError } from "miniflare";
 import { messageOf } from "../contract/errors.ts";
@@ -16,8 +17,9 @@ import { bundleWorker, bundleWorkerWith, type WorkerParts } from "./bundle.ts";
 import { startControl } from "./control.ts";
 import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { directoryFault } from "./directory-unusable.ts";
-import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
+import { type EnvironmentPackage, environmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { healthOf } from "./healthz.ts";
+import { tryEnvironmentModule } from "./load-environment.ts";
 import { isLocalKeySpent, migrate, refuseForeignData, seedAccount } from "./migrate.ts";
 import { HeldOutput, miniflareOptions, quietMiniflare, StderrLog, startFailure } from "./miniflare.ts";
 import { liveObjectQuota, openFileLimit, quotaText } from "./open-files.ts";
@@ -83,8 +85,8 @@ export interface Platform {
   environments(): readonly EnvironmentPackage[];
   /**
    * Continues with the environments that `change` returns, with the same state, port and policy; calls in flight are lost and
-   * sent again. Until the new code was bundled and started for a trial, nothing changes. Rejects if it does not start: the
-   * platform then continues with its previous code. Calls follow each other; one that changes nothing resolves at once.
+   * sent again. Until the new code was started for a trial and bundled, nothing changes. Rejects if it does not start: the
+   * platform then continues with its previous code. Environments whose folders have changed meanwhile are dropped. Calls follow each other; one that changes nothing resolves at once.
    */
   load(change: (held: readonly EnvironmentPackage[]) => readonly EnvironmentPackage[]): Promise<void>;
   /** Resolves with the reason if workerd died and could not be restarted. Never rejects. */
@@ -119,7 +121,7 @@ export async function bootPlatform(options: PlatformOptions): Promise<Platform> 
     removeReadyFile(directory);
     const platform = await start(options, directory, { lock, undo, output, loads });
     output.release();
-    return { ...platform, stop };
+    return Object.assign(platform, { stop });
   } catch (error) {
     const { directory } = options;
     const said = error instanceof DirectoryInUse || error instanceof NoEnvironmentPackage;
@@ -220,41 +222,52 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
     }).catch((error: unknown) => {
       throw faultOf(error, bundle, environments);
     });
-    options.signal?.throwIfAborted();
-    key = await prepareDatabase(miniflare, watch, migrations, directory);
-    options.signal?.throwIfAborted();
-    letGoOn();
-    await watch.begin();
+    try {
+      options.signal?.throwIfAborted();
+      key = await prepareDatabase(miniflare, watch, migrations, directory);
+      options.signal?.throwIfAborted();
+      letGoOn();
+      await watch.begin();
+    } catch (error) {
+      await endWorkerd(boot);
+      throw error;
+    }
     void watch.lost.then(lose);
     return { url, watch };
   };
   let { url, watch } = await up(held, null);
-  const reload = async (environments: readonly EnvironmentPackage[]) => {
-    if (environments.every(({ digest }) => held.some((it) => it.digest === digest))) return;
-    await tryToStart(environments, held, { ...options, root, directory });
-    // The last step ends workerd.
-    await boot.undo.pop()?.();
-    const port = Number(new URL(url).port);
+  const again = async (environments: readonly EnvironmentPackage[]) => {
+    ({ url, watch } = await portFree(() => up(environments, Number(new URL(url).port))));
+    held = environments;
+  };
+  const reload = async (change: (held: readonly EnvironmentPackage[]) => readonly EnvironmentPackage[]) => {
+    const wanted = change(held);
+    if (wanted.every(({ digest }) => held.some((it) => it.digest === digest))) return;
+    const environments = wanted.filter((one) => !held.includes(one) || isUnchanged(one, options.log));
+    await tryToStart(environments, held);
+    await bundleFor({ ...options, environments }, root, directory);
     try {
-      ({ url, watch } = await up(environments, port));
-      held = environments;
+      await endWorkerd(boot);
+      await again(environments);
     } catch (error) {
-      await up(held, port).then(
-        (before) => ({ url, watch } = before),
-        (lostToo: unknown) => lose(new Error(`it did not start again: ${messageOf(lostToo)}`)),
-      );
+      await again(held.filter((one) => isUnchanged(one, options.log))).catch((lostToo: unknown) => {
+        lose(new Error(`it did not start again: ${messageOf(lostToo)}`));
+      });
       throw error;
     }
   };
   const { loads } = boot;
   const platform: Omit<Platform, "stop"> = {
-    ...{ url, key, directory, store, policyUrl: policy.url, lost },
+    ...{ url, directory, store, policyUrl: policy.url, lost },
+    get key() {
+      return key;
+    },
     workerdPid: () => watch.pid(),
     environments: () => held,
     load: (change) => {
       const next = loads.last.then(async () => {
         if (loads.refused) throw new Error("the platform stops");
-        await reload(change(held));
+        await reload(change);
       });
       loads.last = Promise.allSettled([next]);
       return next;
@@ -263,18 +276,49 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
   return platform;
 }
 
+/** The last step of `undo` ends workerd, while one runs. */
+async function endWorkerd({ undo }: Pick<Boot, "undo">): Promise<void> {
+  await undo.pop()?.();
+}
+
+const PORT_TRIES = 40;
+const PORT_EVERY_MS = 250;
+
+/** Between the end of one workerd and the start of the next, another process may use the port for a moment. */
+async function portFree<T>(start: () => Promise<T>): Promise<T> {
+  for (let left = PORT_TRIES; ; left -= 1) {
+    try {
+      return await start();
+    } catch (error) {
+      const isTaken = error instanceof MiniflareCoreError && error.code === "ERR_ADDRESS_IN_USE";
+      if (!isTaken || left === 0) throw error;
+    }
+    await sleep(PORT_EVERY_MS);
+  }
+}
+
 /**
- * Bundles the environments, and starts those that are new in a workerd of their own. Throws NoEnvironmentPackage if one does
- * not build or start.
+ * Whether the folder still has the code that was loaded. A bundle is made from the folders, and no other code may run
+ * under the digest of a run, so an environment whose folder has changed is dropped.
  */
+function isUnchanged({ id, folder, digest }: EnvironmentPackage, log: (line: string) => void): boolean {
+  try {
+    if (environmentPackage(folder).digest === digest) return true;
+  } catch (error) {
+    if (!(error instanceof NoEnvironmentPackage)) throw error;
+  }
+  log(`${folder} has changed since ${id} was loaded: unfinished runs of it end as environment_changed.`);
+  return false;
+}
+
+/** Starts the new environments, each in a workerd of its own. Throws NoEnvironmentPackage if one does not start. */
 async function tryToStart(
   environments: readonly EnvironmentPackage[],
   held: readonly EnvironmentPackage[],
-  { root, directory, worker, signal }: Pick<PlatformOptions, "worker" | "signal"> & { root: string; directory: string },
 ): Promise<void> {
-  await bundleFor({ environments, worker, signal }, root, directory);
   const { tryInWorkerd } = await import("./try-in-workerd.ts");
   for (const environment of environments.filter(({ digest }) => held.every((it) => it.digest !== digest))) {
+    await tryEnvironmentModule(environment);
     const { refused } = await tryInWorkerd(environment);
     if (refused === null) continue;
     throw new NoEnvironmentPackage(`${environment.entry} cannot be loaded in a Worker: ${refused}`);

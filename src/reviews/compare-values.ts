@@ -1,5 +1,5 @@
 /** Compares the values that people gave with those of the rollouts, for the reward, each score and each judge. */
-import type { AgreementItem, ReviewedKind } from "../contract/agreement.ts";
+import type { AgreementItem, ReviewedKind, RunAgreement } from "../contract/agreement.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { isSameRating, kappaOf, type Rating } from "../core/statistics/kappa.ts";
 import type { ReviewValue } from "./wire.ts";
@@ -18,9 +18,13 @@ interface Compared {
   readonly rollouts: Map<string, Rated>;
 }
 
+/** The names of scores may come from an agent, so there may be any number. As many more are counted as left out. */
+const MOST_ITEMS = 200;
+
 /** Collects reviews one at a time. What was announced is listed even if nobody gave a value for it. */
 export class ComparedValues {
   readonly #items = new Map<string, Compared>();
+  readonly #leftOut = new Set<string>();
 
   announce(of: ReviewedKind, name: string): void {
     this.#item(of, name);
@@ -28,24 +32,36 @@ export class ComparedValues {
 
   add(rolloutId: string, values: readonly ReviewValue[]): void {
     for (const { of, name, value, given } of values) {
-      const { rollouts } = this.#item(of, name);
+      const item = this.#item(of, name);
+      if (item === null) continue;
+      const { rollouts } = item;
       const rated = rollouts.get(rolloutId);
       if (rated === undefined) rollouts.set(rolloutId, { given, people: [value] });
       else rated.people.push(value);
     }
   }
 
+  result(): Pick<RunAgreement, "items" | "items_left_out"> {
+    const left = this.#leftOut.size;
+    return { items: this.#sorted(), ...(left > 0 && { items_left_out: left }) };
+  }
+
   /** The lowest κ first, then the items without κ. */
-  items(): AgreementItem[] {
+  #sorted(): AgreementItem[] {
     return Array.from(this.#items.values(), itemOf).sort((one, other) => {
       return (one.kappa ?? Number.POSITIVE_INFINITY) - (other.kappa ?? Number.POSITIVE_INFINITY) || other.n - one.n;
     });
   }
 
-  #item(of: ReviewedKind, name: string): Compared {
+  /** Null for one that is left out. */
+  #item(of: ReviewedKind, name: string): Compared | null {
     const key = `${of} ${name}`;
     const known = this.#items.get(key);
     if (known !== undefined) return known;
+    if (this.#items.size >= MOST_ITEMS) {
+      if (this.#leftOut.size < MOST_ITEMS) this.#leftOut.add(key);
+      return null;
+    }
     const made = { of, name, rollouts: new Map<string, Rated>() };
     this.#items.set(key, made);
     return made;

@@ -16,7 +16,7 @@ import { deleteReview, insertReview, listReviewValues, type NewReview, reviewVie
 import type { ReviewRequest, ReviewValue, ReviewView } from "./wire.ts";
 
 /** Reviews that one statement reads. */
-const READ_AT_ONCE = 500;
+const READ_AT_ONCE = 200;
 
 /** Who reviews, and when (epoch milliseconds). */
 export interface Reviewer {
@@ -114,6 +114,10 @@ function verdictOf(name: string, judgements: OwnValues["judgements"]): Result<Ra
   if (verdict !== null && typeof verdict === "object") {
     return refusal("it compared the attempts of a group: give the score instead");
   }
+  if (typeof verdict === "string" && verdict.length > LIMITS.reviewLabelCharacters) {
+    const most = LIMITS.reviewLabelCharacters;
+    return refusal(`its judgement has more than ${most} characters, so it is no label: give the score instead`);
+  }
   return { ok: true, value: verdict };
 }
 
@@ -170,9 +174,11 @@ export async function readAgreement(env: Env, scope: Scope, runId: string): Prom
     after = page.at(-1) ?? null;
     if (page.length < READ_AT_ONCE || read >= LIMITS.reviewsPerRun) break;
   }
-  const items = compared.items();
   return {
     ok: true,
-    value: { object: "agreement", run_id: runId, reviews: read, rollouts: rollouts.size, marks, items },
+    value: {
+      ...{ object: "agreement", run_id: runId, reviews: read, rollouts: rollouts.size, marks },
+      ...compared.result(),
+    },
   };
 }

@@ -2,7 +2,8 @@
  * The schedule of a trigger as its object has it: the next due time, and when the object must read the trigger again.
  *
  * A change of a schedule is announced to the object before it is written to the database (`expect`). If the platform
- * stops in between, the object reads the trigger when that time comes, so no schedule is lost.
+ * stops in between, the object reads the trigger when that time comes, so no schedule is lost. Until then only the
+ * change itself takes its announcement back: another change may have read the trigger before it was written.
  */
 import { nextDue } from "./schedule.ts";
 import type { TriggerSchedule } from "./wire.ts";
@@ -23,6 +24,14 @@ export interface Armed {
 interface Expected {
   readonly at: number;
   readonly origin: string;
+  /** The announced change; null if there are several, or if an earlier release announced it. */
+  readonly change?: string | null;
+}
+
+/** A read of the trigger: when it began, and the change after which it was made; null if that was not announced. */
+export interface ScheduleRead {
+  readonly began: number;
+  readonly change: string | null;
 }
 
 export class ArmedSchedule {
@@ -48,15 +57,25 @@ export class ArmedSchedule {
     return expected !== undefined && expected.at <= now;
   }
 
-  expect(origin: string, now: number): void {
-    this.#kv.put<Expected>(EXPECTED, { at: now + EXPECTED_MS, origin });
+  expect(origin: string, change: string | null, now: number): void {
+    const expected = this.#kv.get<Expected>(EXPECTED);
+    const isOnly = expected === undefined || expected.change === change;
+    this.#kv.put<Expected>(EXPECTED, { at: now + EXPECTED_MS, origin, change: isOnly ? change : null });
+  }
+
+  /** Whether the stored schedule and its next time are still these. */
+  has({ schedule, next }: Armed): boolean {
+    const { armed } = this;
+    return armed !== null && armed.next === next && isSame(armed.schedule, schedule);
   }
 
   /** `wanted`: what the trigger has now; null if it has none or is disabled. The same schedule keeps its next time. */
-  set(wanted: TriggerSchedule | null, now: number): void {
+  set(wanted: TriggerSchedule | null, { began, change }: ScheduleRead, now: number): void {
     const { armed } = this;
-    const origin = this.#kv.get<Expected>(EXPECTED)?.origin ?? armed?.origin ?? "";
-    if (this.#kv.get(EXPECTED) !== undefined) this.#kv.delete(EXPECTED);
+    const expected = this.#kv.get<Expected>(EXPECTED);
+    const origin = expected?.origin ?? armed?.origin ?? "";
+    const isOwn = change !== null && expected?.change === change;
+    if (expected !== undefined && (isOwn || expected.at <= began)) this.#kv.delete(EXPECTED);
     if (wanted !== null && armed !== null && isSame(wanted, armed.schedule)) return;
     this.#put(wanted, origin, now);
   }

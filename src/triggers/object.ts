@@ -111,9 +111,9 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
     return this.#tombstone.stands ? [] : this.#store.page(before, limit);
   }
 
-  async changed(of: TriggerPlace): Promise<void> {
+  async changed(of: TriggerPlace, change: string | null = null): Promise<void> {
     if (this.#tombstone.stands) return;
-    await this.#readSchedule(of);
+    await this.#readSchedule(of, change);
     if (!this.#store.isNew) {
       this.#looks = 0;
       await this.#advance(of);
@@ -121,10 +121,10 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
     await this.#arm();
   }
 
-  async expectChange(of: TriggerPlace, origin: string): Promise<void> {
+  async expectChange(of: TriggerPlace, origin: string, change: string | null = null): Promise<void> {
     if (this.#tombstone.stands) return;
     this.ctx.storage.kv.put(PLACE, of);
-    this.#schedule.expect(origin, this.now());
+    this.#schedule.expect(origin, change, this.now());
     await this.#arm();
   }
 
@@ -154,11 +154,13 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
     await this.#arm();
   }
 
-  /** The schedule that the trigger has now. */
-  async #readSchedule(of: TriggerPlace): Promise<void> {
+  /** The schedule that the trigger has now. `change`: the announced change that has been made. */
+  async #readSchedule(of: TriggerPlace, change: string | null = null): Promise<void> {
+    const began = this.now();
     const trigger = await getTrigger(this.env.DB, of.scope, of.trigger_id);
     if (this.#tombstone.stands) return;
-    this.#schedule.set(trigger?.disabled_at === null ? trigger.schedule : null, this.now());
+    const wanted = trigger?.disabled_at === null ? trigger.schedule : null;
+    this.#schedule.set(wanted, { began, change }, this.now());
   }
 
   /** If the schedule's time has come, starts the run, or lets it wait for the previous one. */
@@ -166,6 +168,8 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
     const { armed } = this.#schedule;
     const trigger = armed === null || armed.next > this.now() ? null : await this.#scheduled(of, armed);
     if (armed === null || trigger === null) return;
+    // While it was read, the trigger may have been changed, or may now be being deleted: its row goes last.
+    if (this.#tombstone.stands || !this.#schedule.has(armed)) return;
     const delivery = scheduledDelivery(trigger, armed);
     const serial = this.#store.write(() => {
       this.#schedule.advance(armed, this.now());

@@ -59,10 +59,13 @@ export interface TriggerRpc {
   refused(of: TriggerPlace, error: Refusal): Promise<void>;
   /** Newest first, at most `limit` entries before `before`. */
   log(page: { readonly before: number | null; readonly limit: number }): Promise<LoggedDelivery[]>;
-  /** The trigger's settings have changed. */
-  changed(of: TriggerPlace): Promise<void>;
-  /** Its schedule is about to be set or changed. If `changed` does not follow, the object reads the trigger itself. */
-  expectChange(of: TriggerPlace, origin: string): Promise<void>;
+  /** The trigger's settings have changed. `change`: as it was announced, if it was. */
+  changed(of: TriggerPlace, change?: string): Promise<void>;
+  /**
+   * Its schedule is about to be set or changed. If `changed` does not follow with the same `change`, which is unique, the
+   * object reads the trigger itself.
+   */
+  expectChange(of: TriggerPlace, origin: string, change?: string): Promise<void>;
   /** Deletes everything; waiting deliveries start no runs. */
   free(): Promise<void>;
 }

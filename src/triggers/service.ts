@@ -46,6 +46,7 @@ export async function createTrigger(
   const { name, verify, concurrency, schedule } = request;
   const { now, origin = "" } = options;
   const secret = verify.secret === undefined ? newSecret() : null;
+  const change = crypto.randomUUID();
   const made = await createInProject(env, scope, options, {
     operation: "createTrigger",
     find: (id) => findTrigger(env.DB, scope, id),
@@ -64,14 +65,14 @@ export async function createTrigger(
     },
     async insert(trigger, key) {
       const of = { scope, trigger_id: trigger.id };
-      if (schedule !== null) await triggerObject(env, of).expectChange(of, origin);
+      if (schedule !== null) await triggerObject(env, of).expectChange(of, origin, change);
       return await insertTrigger(env.DB, scope, trigger, key);
     },
     refusals: { taken: () => nameTaken(name), gone: projectGone, full: tooMany },
   });
   if (!made.ok) return made;
   const of = { scope, trigger_id: made.value.value.id };
-  if (schedule !== null) await triggerObject(env, of).changed(of);
+  if (schedule !== null) await triggerObject(env, of).changed(of, change);
   return { ok: true, value: { ...made.value, once: { secret: made.value.replayed ? null : secret } } };
 }
 
@@ -110,11 +111,12 @@ export async function changeTrigger(
     updated_at: now,
   };
   const of = { scope, trigger_id: before.id };
-  if (schedule != null || before.schedule !== null) await triggerObject(env, of).expectChange(of, origin);
+  const change = crypto.randomUUID();
+  if (schedule != null || before.schedule !== null) await triggerObject(env, of).expectChange(of, origin, change);
   const after = await updateTrigger(env.DB, scope, before.id, changes);
   if (after === null) return notFound("trigger", before.name);
   if (after === "taken") return nameTaken(patch.name ?? before.name);
-  await triggerObject(env, of).changed(of);
+  await triggerObject(env, of).changed(of, change);
   return { ok: true, value: after };
 }
 

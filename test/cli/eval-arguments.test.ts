@@ -67,12 +67,13 @@ test("short and long flags make the same request", () => {
   });
 });
 
-test("the command that resumes a run keeps its gates and its files, quoted where a shell would split them", () => {
+test("the command that resumes a run keeps its gates, its files and its tracker, quoted where a shell would split them", () => {
   const gates = ["--fail-under", "0.8", "--baseline", "branch=main", "--baseline", "os=it's"];
   const files = ["--junit", "my report.xml", "--markdown", "eval.md", "-s", "-C", "a,b"];
-  const { again } = parseEvalArguments(["calculator", "-n", "5", ...gates, ...files]);
+  const track = ["--track", "wandb", "--track-project", "my models"];
+  const { again } = parseEvalArguments(["calculator", "-n", "5", ...gates, ...files, ...track]);
   expect(again).toBe(
-    "npx rollcall eval --fail-under 0.8 --baseline branch=main --baseline 'os=it'\\''s' --junit 'my report.xml' --markdown eval.md --save-results --state-columns a,b",
+    "npx rollcall eval --fail-under 0.8 --baseline branch=main --baseline 'os=it'\\''s' --junit 'my report.xml' --markdown eval.md --save-results --state-columns a,b --track wandb --track-project 'my models'",
   );
   expect(parseEvalArguments(["calculator"]).again).toBe("npx rollcall eval");
 });

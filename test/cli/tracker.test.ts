@@ -1,10 +1,11 @@
 /** `--track wandb`: the process that sends a run. Its Python side is tested with the real library in python/tests. */
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { readCommandLine } from "../../src/cli/command-line.ts";
 import { TRACK_FLAGS } from "../../src/cli/run-flags.ts";
-import { tracked, trackerOf } from "../../src/cli/tracker.ts";
+import { type Following, tracked, trackerOf } from "../../src/cli/tracker.ts";
+import { WAIT } from "../hang-limits.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
 afterEach(() => {
@@ -13,7 +14,22 @@ afterEach(() => {
 
 const SPEC = { name: "eval", help: "", flags: TRACK_FLAGS } as const;
 const lineOf = (...argv: readonly string[]) => readCommandLine({ ...SPEC, run: () => Promise.reject() }, argv);
-const CONNECTION = { url: "http://platform.test", key: "rk_1", project: "math" };
+const CONNECTION = {
+  url: "http://platform.test",
+  key: "rk_1",
+  project: "math",
+  kind: "remote",
+  flags: " --platform http://platform.test",
+  environment: null,
+} as const;
+const COMMAND = "npx rollcall eval --track wandb";
+const GO_ON = `Continue with: ${COMMAND} --resume run_1 --platform http://platform.test -- sh play.sh`;
+
+/** Lines of stderr are added to `lines`. */
+function following(lines: string[], more: Partial<Following> = {}): Following {
+  const { signal } = new AbortController();
+  return { log: (line) => lines.push(line), signal, command: COMMAND, program: " -- sh play.sh", ...more };
+}
 
 /** A program in place of Python: it writes its arguments and variables to a file. */
 function program(last: string): { readonly python: string; readonly said: () => string } {
@@ -26,8 +42,7 @@ function program(last: string): { readonly python: string; readonly said: () => 
 
 test("without the flag nothing is started", async () => {
   expect(await trackerOf(lineOf())).toBeNull();
-  const log = vi.fn();
-  expect(await tracked(null, "run_1", CONNECTION, { log }, async () => 7)).toBe(7);
+  expect(await tracked(null, "run_1", CONNECTION, following([]), async () => 7)).toBe(7);
 });
 
 test("what is missing is named before anything is spent, with what to install", async () => {
@@ -46,36 +61,55 @@ test("the run is sent with the platform's address and key, and the command waits
   const { python, said } = program("exit 0");
   vi.stubEnv("ROLLCALL_PYTHON", python);
   const tracker = await trackerOf(lineOf("--track", "wandb", "--track-project", "models"));
-  const log = vi.fn();
-  expect(await tracked(tracker, "run_1", CONNECTION, { log }, async () => "ended")).toBe("ended");
+  const lines: string[] = [];
+  expect(await tracked(tracker, "run_1", CONNECTION, following(lines), async () => "ended")).toBe("ended");
   expect(said().split("\n").slice(0, 2)).toEqual([
     expect.stringContaining("-m rollcall.track --check"),
     "-m rollcall.track run_1 --project models http://platform.test rk_1 math",
   ]);
-  expect(log).not.toHaveBeenCalled();
+  expect(lines).toEqual([]);
 });
 
 test("if the sending fails, the result stays, and the command that continues is named", async () => {
   const { python } = program("exit 3");
   const lines: string[] = [];
-  const log = (line: string) => lines.push(line);
   const tracker = { python, project: undefined };
-  expect(await tracked(tracker, "run_1", CONNECTION, { log }, async () => "ended")).toBe("ended");
-  expect(lines).toEqual([
-    `run_1 was not sent completely: exit code 3. Continue with: ${python} -m rollcall.track run_1`,
-  ]);
+  expect(await tracked(tracker, "run_1", CONNECTION, following(lines), async () => "ended")).toBe("ended");
+  expect(lines).toEqual([`run_1 was not sent completely: exit code 3. ${GO_ON}`]);
+  const temporary = { ...CONNECTION, kind: "ephemeral" } as const;
+  await tracked(tracker, "run_1", temporary, following(lines), async () => "ended");
+  expect(lines[1]).toBe("run_1 was not sent completely: exit code 3");
+});
+
+test("Ctrl-C or --timeout stops a sending that does not end, and the result stays", async () => {
+  const { python } = program("exec sleep 600");
+  const lines: string[] = [];
+  const ended = async () => "ended";
+  const around = following(lines, { signal: AbortSignal.abort() });
+  expect(await tracked({ python, project: undefined }, "run_1", CONNECTION, around, ended)).toBe("ended");
+  expect(lines).toEqual([`run_1 was not sent completely: its tracker was stopped, ended by SIGINT. ${GO_ON}`]);
+});
+
+test("a sending that does not stop is killed", async () => {
+  const { python } = program('trap "" INT; : > "$0.ready"; exec sleep 600');
+  const lines: string[] = [];
+  const controller = new AbortController();
+  const follow = async () => {
+    await vi.waitUntil(() => existsSync(`${python}.ready`), WAIT);
+    controller.abort();
+    return "ended";
+  };
+  const around = following(lines, { signal: controller.signal, stopsWithinMs: 1 });
+  expect(await tracked({ python, project: undefined }, "run_1", CONNECTION, around, follow)).toBe("ended");
+  expect(lines).toEqual([expect.stringContaining("its tracker was stopped, ended by SIGKILL. Continue with: ")]);
 });
 
 test("if the command is interrupted, the sending ends too", async () => {
   const { python } = program("exec sleep 600");
-  const interrupted = tracked(
-    { python, project: undefined },
-    "run_1",
-    CONNECTION,
-    { log: () => undefined },
-    async () => {
-      throw new Error("interrupted");
-    },
-  );
+  const lines: string[] = [];
+  const interrupted = tracked({ python, project: undefined }, "run_1", CONNECTION, following(lines), async () => {
+    throw new Error("interrupted");
+  });
   await expect(interrupted).rejects.toThrow("interrupted");
+  expect(lines).toEqual([expect.stringContaining("its tracker was stopped, ended by SIGINT")]);
 });

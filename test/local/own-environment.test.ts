@@ -119,6 +119,21 @@ test("commands that load two new folders at once are played by the same platform
   expect(data.map(({ id }) => id)).toEqual(expect.arrayContaining(["letters", "nouns", "verbs"]));
 });
 
+test("a folder that was edited meanwhile is dropped when another one is loaded: no other code runs under its digest", async () => {
+  writeEnvironment("edited");
+  const { model } = await slowModel();
+  const flags = ["-m", "m", "-b", model.url, "-n", "40", "-c", "1", "--json"];
+  const first = rollcall(["eval", "./edited", ...flags], { ROLLCALL_DIR: platform.directory }, undefined, base);
+  await until(() => model.requests.length > 0, WAIT_HANGS_MS);
+  appendFileSync(join(base, "edited/environment.ts"), "// edited\n");
+  writeEnvironment("adverbs");
+  expect(json(await playApart("./adverbs"))).toMatchObject({ status: "completed" });
+  const { failed_by_class } = json(await first);
+  expect(failed_by_class.environment_changed).toBeGreaterThan(0);
+  const { data } = await client().environments.list();
+  expect(data.map(({ id }) => id)).toEqual(expect.not.arrayContaining(["edited"]));
+});
+
 test("code that does not start is refused with its reason, and the platform continues with what it had", async () => {
   writeEnvironment("broken");
   const before = (await client().environments.list()).data.map(({ digest }) => digest);

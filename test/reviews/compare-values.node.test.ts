@@ -11,7 +11,7 @@ const score = (value: number, given: number | null, name = "correct"): ReviewVal
 function compared(reviews: readonly (readonly [string, ReviewValue])[]) {
   const values = new ComparedValues();
   for (const [rollout, value] of reviews) values.add(rollout, [value]);
-  return values.items();
+  return values.result().items;
 }
 
 test("the value that most reviewers of a rollout gave counts, and a tie leaves the rollout out", () => {
@@ -42,7 +42,7 @@ test("the score that disagrees most comes first, then those without κ", () => {
   for (const [at, given] of [0, 1, 0, 1].entries()) {
     values.add(`ro_${at}`, [score(given, given, "good"), score(1 - given, given, "bad")]);
   }
-  expect(values.items().map(({ name, kappa }) => [name, kappa])).toEqual([
+  expect(values.result().items.map(({ name, kappa }) => [name, kappa])).toEqual([
     ["bad", -1],
     ["good", 1],
     ["reward", null],
@@ -59,5 +59,12 @@ test("rollouts that differ are listed by the size of the difference, and only th
 test("a judge and a score with the same name are two", () => {
   const values = new ComparedValues();
   values.add("a", [score(1, 1, "default"), { of: "judge", name: "default", value: "right", given: "wrong" }]);
-  expect(values.items().map(({ of }) => of)).toEqual(["score", "judge"]);
+  expect(values.result().items.map(({ of }) => of)).toEqual(["score", "judge"]);
+});
+
+test("any number of names is bounded: 200 scores and judges are compared, and the others counted", () => {
+  const values = new ComparedValues();
+  for (let at = 0; at < 250; at += 1) values.add("a", [score(1, 1, `score ${at}`)]);
+  const { items, items_left_out } = values.result();
+  expect([items.length, items_left_out]).toEqual([200, 50]);
 });

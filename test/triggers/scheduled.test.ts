@@ -1,6 +1,7 @@
 /** Triggers that start runs by themselves: the object's clock and alarm are the test's. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import type { TriggerObject } from "../../src/index.ts";
 import { triggerObject } from "../../src/triggers/rpc.ts";
 import { TriggerView } from "../../src/triggers/wire.ts";
 import { openPlatform } from "../kernel/platform.ts";
@@ -45,6 +46,40 @@ async function logOf({ of }: Scheduled) {
     delivery_id,
     state,
   ]);
+}
+
+/** Runs `between` once the object's next read of the database has its rows, before the object gets them. */
+function interrupt(object: TriggerObject, between: () => Promise<void>): void {
+  const whole: Env = Reflect.get(object, "env");
+  const held = (statement: D1PreparedStatement): D1PreparedStatement => {
+    return new Proxy(statement, {
+      get(target, name) {
+        return (...args: unknown[]) => {
+          const result = Reflect.get(target, name).apply(target, args);
+          if (name === "bind") return held(result);
+          return result.then(async (rows: unknown) => {
+            await between();
+            return rows;
+          });
+        };
+      },
+    });
+  };
+  const DB = new Proxy(whole.DB, {
+    get(target, name) {
+      if (name !== "prepare") return Reflect.get(target, name);
+      return (query: string) => {
+        Object.defineProperty(object, "env", { value: whole, configurable: true });
+        return held(target.prepare(query));
+      };
+    },
+  });
+  Object.defineProperty(object, "env", { value: { ...whole, DB }, configurable: true });
+}
+
+async function scheduleRow(id: string, cron: string): Promise<void> {
+  const written = env.DB.prepare("update triggers set schedule = ?, map = '{}' where id = ?");
+  await written.bind(JSON.stringify({ cron, timezone: "UTC" }), id).run();
 }
 
 const idAt = (time: number) => `schedule.${new Date(time).toISOString()}`;
@@ -106,8 +141,7 @@ test("a kill between the change of a schedule and its alarm loses no schedule", 
   const on = await openedOnRows("allow");
   const { of, within } = on;
   await on.object.expectChange(of, "http://platform.test");
-  const written = env.DB.prepare("update triggers set schedule = ?, map = '{}' where id = ?");
-  await written.bind(JSON.stringify({ cron: "0 * * * *", timezone: "UTC" }), of.trigger_id).run();
+  await scheduleRow(of.trigger_id, HOURLY.cron);
   await within((_, state) => state.abort("killed")).catch(() => undefined);
   await within(async (object, { storage }) => {
     const looked = (await storage.getAlarm()) ?? 0;
@@ -115,6 +149,63 @@ test("a kill between the change of a schedule and its alarm loses no schedule", 
     await object.alarm();
     expect(await storage.getAlarm()).toBe(Math.ceil((looked + 1) / HOUR_MS) * HOUR_MS);
   });
+});
+
+test("a kill loses no schedule, although another change read the trigger before it was written", async () => {
+  const origin = "http://platform.test";
+  // The other change was not announced, or announced after this one, or the alarm read the trigger for an older one.
+  for (const other of ["unannounced", "announced", "overdue"]) {
+    const on = await openedOnRows("allow");
+    const { of, within } = on;
+    await within(async (object, { storage }) => {
+      if (other !== "overdue") await object.expectChange(of, origin, "this");
+      if (other === "unannounced") await object.changed(of);
+      else await object.expectChange(of, origin, "other");
+      if (other === "announced") await object.changed(of, "other");
+      if (other !== "overdue") return;
+      const looked = (await storage.getAlarm()) ?? 0;
+      object.now = () => looked;
+      interrupt(object, () => object.expectChange(of, origin, "this"));
+      await object.alarm();
+    });
+    await scheduleRow(of.trigger_id, HOURLY.cron);
+    await within((_, state) => state.abort("killed")).catch(() => undefined);
+    await within(async (object, { storage }) => {
+      const looked = (await storage.getAlarm()) ?? 0;
+      object.now = () => looked;
+      await object.alarm();
+      expect(await storage.getAlarm(), other).toBe(Math.ceil((looked + 1) / HOUR_MS) * HOUR_MS);
+    });
+  }
+});
+
+test("a trigger that is deleted while its alarm reads it starts nothing and leaves nothing", async () => {
+  const on = await scheduled();
+  await on.within((object) => interrupt(object, () => object.free()));
+  await on.at(on.due);
+  // The row is deleted after the object is freed.
+  expect(await on.read()).toMatchObject({ schedule: HOURLY });
+  expect(await on.runs()).toEqual([]);
+  await on.within((_, { storage }) => {
+    expect([...storage.kv.list()].map(([name]) => name)).toEqual(["freed_at"]);
+    expect(storage.sql.exec("select name from sqlite_master where name = 'deliveries'").toArray()).toEqual([]);
+  });
+});
+
+test("a schedule that is changed while the alarm reads the old one stays, and starts at its own time", async () => {
+  const on = await scheduled();
+  await on.within((object) =>
+    interrupt(object, async () => {
+      await scheduleRow(on.of.trigger_id, "30 * * * *");
+      await object.changed(on.of);
+    }),
+  );
+  await on.at(on.due);
+  expect(await on.runs()).toEqual([]);
+  const next = on.due + HOUR_MS / 2;
+  expect(await on.within((_, { storage }) => storage.getAlarm())).toBe(next);
+  await on.at(next);
+  expect(await logOf(on)).toEqual([[idAt(next), "started"]]);
 });
 
 test("a start that is refused is in the log, and the schedule goes on", async () => {

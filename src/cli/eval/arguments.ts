@@ -72,7 +72,7 @@ export function evalArguments(line: Line): EvalArguments {
     markdown: line.text("markdown") ?? null,
     outputDir,
     stateColumns: stateColumns(line.text("state-columns"), outputDir),
-    again: `${COMMAND} eval${line.asGiven(AFTER_THE_RUN)}${program === null ? "" : ` --agent ${program.name}`}`,
+    again: `${COMMAND} eval${line.asGiven(BESIDES_THE_REQUEST)}${program === null ? "" : ` --agent ${program.name}`}`,
   };
 }
 
@@ -117,8 +117,8 @@ export function playArguments(line: PlayLine, policyOnly = false): RunArguments 
   };
 }
 
-/** Flags that take effect after the run and are not part of the request. */
-const AFTER_THE_RUN = [
+/** Flags that are not part of the request: they take effect while the run is followed, or after it. */
+const BESIDES_THE_REQUEST = [
   "min-scored",
   "fail-under",
   "baseline",
@@ -130,6 +130,8 @@ const AFTER_THE_RUN = [
   "save-results",
   "output-dir",
   "state-columns",
+  "track",
+  "track-project",
 ] as const;
 
 /** Reads which model plays which environment from the flags; they override the request of --file. */

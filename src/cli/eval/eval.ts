@@ -8,6 +8,7 @@ import { checkFolderOf, defined, environmentArgs, judgeTargets } from "../argume
 import type { CommandLine } from "../command-line.ts";
 import type { Connection } from "../connect.ts";
 import { EXIT, type ExitCode } from "../exit.ts";
+import { firstOf } from "../interrupt.ts";
 import { platformAsked, withConnection } from "../on-platform.ts";
 import type { EVAL_FLAGS, RESCORE_FLAGS } from "../run-flags.ts";
 import { resultsText } from "../terminal/results.ts";
@@ -40,7 +41,8 @@ export async function evalCommand(line: CommandLine<keyof typeof EVAL_FLAGS>): P
     const { again, program } = args;
     const follow = () => followToEnd(begun, connection, term, ends, again, program?.again);
     const play = () => (program === null ? follow() : playedByProgram(program, begun, connection, term, follow));
-    const ended = await tracked(tracker, begun.id, connection, term, play);
+    const following = { log: term.log, signal: firstOf(ends), command: again, program: program?.again };
+    const ended = await tracked(tracker, begun.id, connection, following, play);
     const seconds = (performance.now() - started) / 1000;
     const { run } = ended;
     const path = outputDir === null ? null : await writeResults(client, run, outputDir, args.stateColumns);

@@ -73,8 +73,9 @@ export async function followToEnd(
 }
 
 function howToGoOn(run: RunView, { kind, flags, environment }: Connection, command: string, program: string): string {
-  // A platform that is booted again needs the code of the environment again.
-  const own = environment?.own ? ` ${environment.reference}` : "";
+  // A platform that is booted again needs the code of the environment again. A running one has it, and must not load code
+  // that was changed meanwhile: the run would end.
+  const own = environment?.own && kind === "embedded" ? ` ${environment.reference}` : "";
   const again = `${command}${own} --resume ${run.id}${flags}${program}`;
   switch (kind) {
     case "remote":

@@ -2,6 +2,7 @@
 
 import type { RunView } from "../../contract/run.ts";
 import type { RollcallClient } from "../../sdk/client.ts";
+import { ApiRequestError } from "../../sdk/request-error.ts";
 
 /** What rollouts of one class said. */
 export interface Reason {
@@ -30,8 +31,19 @@ export async function reasonsOf(
     .sort((a, b) => b.n - a.n)
     .slice(0, CAUSES);
   return await Promise.all(
-    causes.map(async (cause) => ({ ...cause, ...mostFrequent(await messagesOf(client, id, cause, signal)) })),
+    causes.map(async (cause) => ({ ...cause, ...mostFrequent(await readMessages(client, id, cause, signal)) })),
   );
+}
+
+/** None if they cannot be read: a key may read runs without rollouts, and the result is worth more than its reasons. */
+async function readMessages(...args: Parameters<typeof messagesOf>): Promise<string[]> {
+  try {
+    return await messagesOf(...args);
+  } catch (error) {
+    const [, , , signal] = args;
+    if (!signal?.aborted && (error instanceof ApiRequestError || error instanceof TypeError)) return [];
+    throw error;
+  }
 }
 
 async function messagesOf(

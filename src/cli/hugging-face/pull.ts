@@ -12,6 +12,7 @@ import type { Columns } from "../tables/columns.ts";
 import { jsonLines } from "../tables/local-table.ts";
 import { formatOf, taskRows } from "../tables/table.ts";
 import type { Hub } from "./hub.ts";
+import { lockOutput } from "./lock.ts";
 import { RemoteFile } from "./remote-file.ts";
 import type { SplitFiles } from "./split-files.ts";
 
@@ -48,6 +49,7 @@ type Progress = z.infer<typeof Progress>;
 /** Returns the number of rows in the file. */
 export async function pullRows(hub: Hub, from: SplitFiles, to: string, options: PullOptions): Promise<number> {
   const source = sourceOf(from, options);
+  using _lock = lockOutput(to);
   const begun = readProgress(to, source);
   const output = await openPartial(to, begun);
   let at: Progress = begun ?? { source, rows: 0, bytes: 0, file: 0, next: 0, etag: null };
@@ -61,6 +63,8 @@ export async function pullRows(hub: Hub, from: SplitFiles, to: string, options: 
         at = next;
       }
     }
+    const { size } = await output.stat();
+    if (size !== at.bytes) throw usageError(`${to}.partial: another program wrote to it: ${START_AGAIN}`, "out");
   } finally {
     await output.close();
   }
@@ -102,11 +106,15 @@ class Puller {
     const remote = await RemoteFile.open(this.#hub, { url: file.url, name, onBytes });
     if (at.etag !== null && at.etag !== remote.etag) throw changed(name);
     at = { ...at, etag: remote.etag };
-    for await (const { rows, next } of taskRows(remote, format, this.#options.columns, at.next)) {
+    const wanted = (this.#options.limit ?? Infinity) - at.rows;
+    for await (const { rows, next } of taskRows(remote, format, this.#options.columns, at.next, wanted)) {
       const taken = rows.slice(0, (this.#options.limit ?? Infinity) - at.rows);
-      const text = jsonLines(taken);
-      await this.#output.appendFile(text);
-      at = { ...at, rows: at.rows + taken.length, bytes: at.bytes + Buffer.byteLength(text), next };
+      let { bytes } = at;
+      for (const text of jsonLines(taken)) {
+        await this.#output.appendFile(text);
+        bytes += Buffer.byteLength(text);
+      }
+      at = { ...at, rows: at.rows + taken.length, bytes, next };
       this.#options.onProgress(this.#progress(at));
       yield at;
       if (this.isFull(at)) return;
@@ -125,9 +133,10 @@ export function sourceOf(from: SplitFiles, { columns, limit }: Pick<PullOptions,
   return JSON.stringify({ repository, commit, config, split, files: files.map(({ path }) => path), columns, limit });
 }
 
+const START_AGAIN = "delete the files .partial and .progress beside the output and run the command again";
+
 function changed(name: string): Error {
-  const advice = "delete the files .partial and .progress beside the output and run the command again";
-  return usageError(`${name}: the file changed since the rows before were read: ${advice}`, "dataset");
+  return usageError(`${name}: the file changed since the rows before were read: ${START_AGAIN}`, "dataset");
 }
 
 /** Null if there is nothing to continue, or only the rows of another pull. */

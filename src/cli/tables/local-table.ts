@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { openFile } from "./bytes.ts";
 import { formatOf, taskRows } from "./table.ts";
 
+const TEXT_LENGTH = 4 * 1024 * 1024;
+
 export interface ConvertedTable extends Disposable {
   /** A temporary file; `dispose` deletes it. */
   readonly file: string;
@@ -27,7 +29,7 @@ export async function convertTable(file: string, param: string, signal?: AbortSi
     await using bytes = await openFile(file, param);
     for await (const { rows } of taskRows(bytes, formatOf(file) ?? "jsonl", null, 0)) {
       signal?.throwIfAborted();
-      await appendFile(converted, jsonLines(rows));
+      for (const text of jsonLines(rows)) await appendFile(converted, text);
     }
     return { file: converted, [Symbol.dispose]: remove };
   } catch (error) {
@@ -36,6 +38,14 @@ export async function convertTable(file: string, param: string, signal?: AbortSi
   }
 }
 
-export function jsonLines(rows: readonly object[]): string {
-  return rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+/** In texts of about `TEXT_LENGTH`: one text of all rows may be longer than a string can be. */
+export function* jsonLines(rows: readonly object[]): Generator<string> {
+  let text = "";
+  for (const row of rows) {
+    text += `${JSON.stringify(row)}\n`;
+    if (text.length < TEXT_LENGTH) continue;
+    yield text;
+    text = "";
+  }
+  yield text;
 }

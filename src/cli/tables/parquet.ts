@@ -19,9 +19,11 @@ import { type Columns, checkColumns, columnsToRead, type Piece } from "./columns
 
 /** The columns that are read of one row group are in memory at once. */
 const MAX_GROUP_BYTES = 512 * 1024 * 1024;
+/** The text of these is in memory at once: a value that a row group holds once may be in every row. */
+const PIECE_ROWS = 1000;
 
-/** `from`: the number of rows that are already read. */
-export async function* parquetPieces(bytes: Bytes, columns: Columns, from: number): AsyncGenerator<Piece> {
+/** The rows from the number `from` up to, but not including, `to`. */
+export async function* parquetPieces(bytes: Bytes, columns: Columns, from: number, to: number): AsyncGenerator<Piece> {
   const file: AsyncBuffer = {
     byteLength: bytes.size,
     slice: (start, end = bytes.size) => {
@@ -37,12 +39,16 @@ export async function* parquetPieces(bytes: Bytes, columns: Columns, from: numbe
   let start = 0;
   for (const group of metadata.row_groups) {
     const end = start + Number(group.num_rows);
-    if (end > from) {
+    if (end > from && start < to) {
       checkSize(group, read, bytes.name);
       const rowStart = Math.max(start, from);
-      const options = { file, metadata, compressors: COMPRESSORS, rowStart, rowEnd: end, utf8: false };
+      const rowEnd = Math.min(end, to);
+      const options = { file, metadata, compressors: COMPRESSORS, rowStart, rowEnd, utf8: false, useOffsetIndex: true };
       const rows = await parsed(bytes, () => parquetReadObjects({ ...options, ...(read && { columns: read }) }));
-      yield { rows, next: end };
+      for (let at = 0; at < rows.length; at += PIECE_ROWS) {
+        const piece = rows.slice(at, at + PIECE_ROWS);
+        yield { rows: piece, next: rowStart + at + piece.length };
+      }
     }
     start = end;
   }

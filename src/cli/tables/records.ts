@@ -10,40 +10,59 @@ export interface Record {
 }
 
 const [NEWLINE, QUOTE] = [10, 34];
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 const MAX_RECORD_BYTES = 16 * 1024 * 1024;
 
-/** The records from the offset `from`, at which one begins. With `quotes`, an end of line inside of quotes ends nothing. */
-export async function* recordsOf(bytes: Bytes, from: number, quotes: boolean): AsyncGenerator<Record> {
-  const cutter = new Cutter(bytes.name, from, quotes);
+/** What separates the fields of a record; null: records are lines, and a quote means nothing. */
+export type Separator = "," | "\t" | null;
+
+/** The records from the offset `from`, at which one begins. An end of line inside of a quoted field ends nothing. */
+export async function* recordsOf(bytes: Bytes, from: number, separator: Separator): AsyncGenerator<Record> {
+  const cutter = new Cutter(bytes.name, from, separator);
   for await (const chunk of bytes.stream(from)) yield* cutter.cut(chunk);
   yield* cutter.rest();
 }
 
 class Cutter {
   readonly #name: string;
-  readonly #quotes: boolean;
+  readonly #separator: number | null;
   /** The parts of the record that has begun, from the offset `#start`. */
   #begun: Uint8Array[] = [];
   #start: number;
+  /** The offset of the next chunk. */
+  #at: number;
   #quoted = false;
+  /** The next byte opens quotes if it is one: it begins a field, or follows a quote that doubles it. */
+  #opens = true;
 
-  constructor(name: string, from: number, quotes: boolean) {
+  constructor(name: string, from: number, separator: Separator) {
     this.#name = name;
     this.#start = from;
-    this.#quotes = quotes;
+    this.#at = from;
+    this.#separator = separator?.charCodeAt(0) ?? null;
   }
 
   *cut(chunk: Uint8Array): Generator<Record> {
     let start = 0;
     for (let at = 0; at < chunk.length; at += 1) {
-      if (this.#quotes && chunk[at] === QUOTE) this.#quoted = !this.#quoted;
+      if (this.#separator !== null) this.#readQuote(chunk[at], this.#at + at);
       if (this.#quoted || chunk[at] !== NEWLINE) continue;
       yield this.#record(chunk.subarray(start, at + 1));
       start = at + 1;
     }
+    this.#at += chunk.length;
     if (start < chunk.length) this.#begun.push(chunk.slice(start));
     if (this.#begun.reduce((sum, part) => sum + part.length, 0) > MAX_RECORD_BYTES) {
       throw this.#fault(`is longer than ${MAX_RECORD_BYTES / 1024 / 1024} MiB`);
+    }
+  }
+
+  #readQuote(byte: number | undefined, offset: number): void {
+    if (byte === QUOTE && (this.#quoted || this.#opens)) {
+      this.#quoted = !this.#quoted;
+      this.#opens = true;
+    } else if (byte !== BYTE_ORDER_MARK[offset]) {
+      this.#opens = byte === this.#separator || byte === NEWLINE;
     }
   }
 

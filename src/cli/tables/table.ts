@@ -7,7 +7,7 @@ import { usageError } from "../exit.ts";
 import type { Bytes } from "./bytes.ts";
 import { type Columns, checkColumns, namesIn, type Piece, type Row, taskRow } from "./columns.ts";
 import { fieldsOf } from "./csv.ts";
-import { type Record, recordsOf } from "./records.ts";
+import { type Record, recordsOf, type Separator } from "./records.ts";
 
 const FORMATS = {
   parquet: "parquet",
@@ -31,19 +31,34 @@ export function formatOf(name: string): Format | null {
   return Object.entries(FORMATS).find(([known]) => known === ending)?.[1] ?? null;
 }
 
-/** Task rows from the position `from`; 0 is the beginning. Throws a usage error for a column that does not exist. */
-export async function* taskRows(bytes: Bytes, format: Format, columns: Columns, from: number): AsyncGenerator<Piece> {
-  for await (const { rows, next } of await piecesOf(bytes, format, columns, from)) {
+/**
+ * Task rows from the position `from`; 0 is the beginning. More than `wanted` rows come only if they are read with the
+ * others. Throws a usage error for a column that does not exist.
+ */
+export async function* taskRows(
+  bytes: Bytes,
+  format: Format,
+  columns: Columns,
+  from: number,
+  wanted = Infinity,
+): AsyncGenerator<Piece> {
+  for await (const { rows, next } of await piecesOf(bytes, format, columns, from, wanted)) {
     yield { rows: rows.map((row) => taskRow(columns, row, bytes.name)), next };
   }
 }
 
-async function piecesOf(bytes: Bytes, format: Format, columns: Columns, from: number): Promise<AsyncIterable<Piece>> {
-  if (format === "jsonl") return checked(grouped(bytes, from, false, jsonRow(bytes.name)), columns, bytes.name);
+async function piecesOf(
+  bytes: Bytes,
+  format: Format,
+  columns: Columns,
+  from: number,
+  wanted: number,
+): Promise<AsyncIterable<Piece>> {
+  if (format === "jsonl") return checked(grouped(bytes, from, null, jsonRow(bytes.name)), columns, bytes.name);
   if (format !== "parquet") return await csvPieces(bytes, format === "csv" ? "," : "\t", columns, from);
   // Loaded for Parquet only: commands start without it.
   const { parquetPieces } = await import("./parquet.ts");
-  return parquetPieces(bytes, columns, from);
+  return parquetPieces(bytes, columns, from, from + wanted);
 }
 
 /** The columns of JSON Lines are those of the first piece of rows: a row may lack a column. */
@@ -59,12 +74,12 @@ async function* checked(pieces: AsyncIterable<Piece>, columns: Columns, name: st
 async function* grouped(
   bytes: Bytes,
   from: number,
-  quotes: boolean,
+  separator: Separator,
   rowOf: (record: Record) => Row | null,
 ): AsyncGenerator<Piece> {
   let rows: Row[] = [];
   let [start, next] = [from, from];
-  for await (const record of recordsOf(bytes, from, quotes)) {
+  for await (const record of recordsOf(bytes, from, separator)) {
     const row = rowOf(record);
     next = record.end;
     if (row !== null) rows.push(row);
@@ -105,7 +120,7 @@ async function csvPieces(
 ): Promise<AsyncIterable<Piece>> {
   const { header, end } = await headerOf(bytes, separator);
   checkColumns(columns, header, bytes.name);
-  return grouped(bytes, Math.max(from, end), true, (record) => {
+  return grouped(bytes, Math.max(from, end), separator, (record) => {
     if (record.text === "" && header.length > 1) return null;
     const fields = fieldsOf(record.text, separator);
     const at = `${bytes.name}: the row that ends at byte ${record.end}`;
@@ -118,7 +133,7 @@ async function csvPieces(
 }
 
 async function headerOf(bytes: Bytes, separator: "," | "\t"): Promise<{ header: readonly string[]; end: number }> {
-  for await (const { text, end } of recordsOf(bytes, 0, true)) {
+  for await (const { text, end } of recordsOf(bytes, 0, separator)) {
     const header = fieldsOf(text.replace(/^\uFEFF/, ""), separator) ?? [];
     const twice = header.find((name, at) => header.indexOf(name) < at);
     if (twice !== undefined) throw usageError(`${bytes.name}: the first row names the column ${twice} twice`, "file");

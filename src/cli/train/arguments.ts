@@ -1,6 +1,7 @@
 /** Reads the flags of `rollcall train`, and checks them as far as possible without a platform. */
 import { MOST_PASSES } from "@rollcall/trainer/trainer-process";
 import type { TrainingRequestInput } from "../../contract/training-request.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import { defined } from "../argument-values.ts";
 import type { CommandLine } from "../command-line.ts";
 import { playArguments, type RunArguments } from "../eval/arguments.ts";
@@ -66,10 +67,12 @@ export interface TrainArguments extends RunArguments {
   readonly trainer: TrainerChoice;
   /** The number of tasks of each eval, none of them trained on; 0 for no evals. */
   readonly evalExamples: number;
+  /** The command that resumes this run with the same trainer and tracker, without its `--resume`. */
+  readonly again: string;
 }
 
 /** The settings from flags or from the demo. The connection has the named environment. */
-export type TrainingSettings = Omit<TrainArguments, "json" | "resume" | "connect">;
+export type TrainingSettings = Omit<TrainArguments, "json" | "resume" | "connect" | "again">;
 
 const DEFAULT_EVAL_EXAMPLES = 256;
 
@@ -88,6 +91,7 @@ export function trainArguments(line: CommandLine<keyof typeof TRAIN_FLAGS>): Tra
     training,
     learning: { learningRate: learningRateOf(line), passes: passesOf(line), loss: line.text("loss") },
     evalExamples: evalExamplesOf(line),
+    again: `${COMMAND} train${line.asGiven(["trainer", "track", "track-project"])}`,
   };
 }
 

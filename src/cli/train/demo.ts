@@ -7,6 +7,7 @@ import { serveWeights } from "@rollcall/policy/policy-server";
 import { bytesFromWeights } from "@rollcall/policy/weights";
 import { readCheckpoint } from "@rollcall/trainer/checkpoint";
 import type { RunView } from "../../contract/run.ts";
+import { COMMAND } from "../../local/package-root.ts";
 import type { Platform } from "../../local/platform.ts";
 import { stateDirectory } from "../../local/state-directory.ts";
 import type { RollcallClient } from "../../sdk/client.ts";
@@ -105,7 +106,8 @@ async function demoRun(
   const connection = connectionTo(platform, named);
   const environment = named.name;
   const { trainer } = settings;
-  const training: Training = { connection, term, trainer, ends: { interrupt: stop, timeout: null } };
+  const ends = { interrupt: stop, timeout: null };
+  const training: Training = { connection, term, trainer, ends, again: `${COMMAND} train` };
   try {
     const unfinished = await unfinishedTraining(connection.client, platform.policyUrl);
     const before = again || unfinished !== null ? null : await completedDemo(connection.client, environment);

@@ -10,7 +10,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { howItEnded, type TrainerProcess } from "@rollcall/trainer/trainer-process";
 import type { RunView } from "../../contract/run.ts";
 import type { StepMetrics, TrainingView } from "../../contract/training-view.ts";
-import { COMMAND } from "../../local/package-root.ts";
 import type { RollcallClient } from "../../sdk/client.ts";
 import type { Connection } from "../connect.ts";
 import { CommandError, interruption, unreachable } from "../exit.ts";
@@ -39,9 +38,10 @@ export interface TrainingOutcome {
   readonly seconds: number;
 }
 
-/** Where a training happens, its trainer, and what ends it early. */
+/** Where a training happens, its trainer, what ends it early, and the command that resumes it, without `--resume`. */
 export interface Training extends Omit<TrainingContext, "signal"> {
   readonly ends: Ends;
+  readonly again: string;
 }
 
 /** `process`: null for a user's own trainer. `begin` creates the run, or finds it. */
@@ -80,10 +80,10 @@ type Played = Omit<TrainingOutcome, "seconds">;
 
 async function playBegun(
   { run, before, evaluation, token }: Begun,
-  context: TrainingContext,
+  context: TrainingContext & Training,
   process: TrainerProcess | null,
 ): Promise<Played> {
-  const { connection, term, signal } = context;
+  const { connection, term, signal, again } = context;
   term.log(`Run ${run.id} on ${connection.url}`);
   await printWhereToWatch(run, context);
   if (process === null) introduceTrainer(run, token, context);
@@ -91,14 +91,18 @@ async function playBegun(
     process.train({ run_id: run.id, token, checkpoint: checkpointOf(connection, run.id) });
   }
   const display = new TrainingDisplay(term, () => performance.now(), before?.report.reward.mean ?? null);
-  const follow = () => followTraining(connection.client, run.id, { signal, onProgress: (it) => display.show(it) });
-  const progress = await tracked(context.tracker ?? null, run.id, connection, term, follow);
-  display.end();
-  if (progress.run.status !== "completed") return { ...progress, before, after: null };
-  const training = await lastWeights(progress, context, process);
-  const metadata = { training_run: run.id };
-  const after = evaluation && (await evaluate("after", evaluation, metadata, context));
-  return { ...progress, training, before, after };
+  // The eval after the training does not wait for the tracker.
+  const play = async () => {
+    const progress = await followTraining(connection.client, run.id, { signal, onProgress: (it) => display.show(it) });
+    display.end();
+    if (progress.run.status !== "completed") return { ...progress, before, after: null };
+    const training = await lastWeights(progress, context, process);
+    const metadata = { training_run: run.id };
+    const after = evaluation && (await evaluate("after", evaluation, metadata, context));
+    return { ...progress, training, before, after };
+  };
+  const following = { log: term.log, signal, command: again };
+  return await tracked(context.tracker ?? null, run.id, connection, following, play);
 }
 
 /** Only on a terminal: elsewhere the code in the link would be stored in a log. */
@@ -164,25 +168,21 @@ async function cancelTraining({ run, before }: Begun, context: TrainingContext):
 }
 
 /** Pauses a run that has lost its trainer, and says how to resume it. Sends nothing to a platform that is gone. */
-async function withTheWayOn(error: unknown, { run }: Begun, { connection, trainer, ends }: Training): Promise<unknown> {
+async function withTheWayOn(error: unknown, { run }: Begun, training: Training): Promise<unknown> {
+  const { connection, trainer, ends } = training;
   const { client } = connection;
   const now = await client.runs.get(run.id).catch(() => run);
   if (trainer.kind === "embedded" && !hasEnded(now)) await client.runs.pause(run.id).catch(() => now);
-  const goOn = howToGoOn(run, connection, trainer);
+  const goOn = howToGoOn(run, connection, training.again);
   if (ends.interrupt.aborted) return interruption(`; ${goOn}`);
   if (!(error instanceof CommandError)) return error;
   return new CommandError(error.exit, { ...error.failure, message: `${error.message}; ${goOn}` });
 }
 
-function howToGoOn(
-  run: RunView,
-  { kind, flags, environment }: Connection,
-  trainer: TrainingContext["trainer"],
-): string {
-  // A platform that is booted again needs the code of the environment again.
-  const own = environment?.own ? ` ${environment.reference}` : "";
-  const who = trainer.kind === "embedded" ? "" : ` --trainer ${trainer.kind}`;
-  const again = `${COMMAND} train${own} --resume ${run.id}${who}`;
+function howToGoOn(run: RunView, { kind, flags, environment }: Connection, command: string): string {
+  // A platform that is booted again needs the code of the environment again; a running one has it.
+  const own = environment?.own && kind === "embedded" ? ` ${environment.reference}` : "";
+  const again = `${command}${own} --resume ${run.id}`;
   switch (kind) {
     case "remote":
       return `run ${run.id} continues; follow it with: ${again}${flags}`;

@@ -16,7 +16,7 @@ export async function trainCommand(line: CommandLine<keyof typeof TRAIN_FLAGS>):
   const term = terminal(args.json);
   const tracker = await trackerOf(line);
   return await withConnection(args.connect, term.log, async (connection, ends) => {
-    const training = { connection, term, ends, trainer: args.trainer, tracker };
+    const training = { connection, term, ends, trainer: args.trainer, tracker, again: args.again };
     const outcome =
       args.resume === null ? await newTraining(args, training) : await continueTraining(args.resume, training);
     term.print(trainingText(outcome, term));

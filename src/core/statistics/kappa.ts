@@ -12,6 +12,9 @@
 import { isSameScore } from "../../contract/same-score.ts";
 import { Z_975 } from "./spread.ts";
 
+/** A variance below this is 0 within rounding. */
+const NO_WIDTH = 1e-12;
+
 export type Rating = string | number;
 
 /** The value of one rater and that of the other, for the same thing. */
@@ -23,7 +26,7 @@ export interface Kappa {
   readonly agreement: number | null;
   readonly weights: "none" | "quadratic";
   readonly kappa: number | null;
-  /** 95 %, within −1 and 1; null if there is no κ, or if all pairs agree: the formula then gives no width. */
+  /** 95 %, within −1 and 1; null if there is no κ, or if the formula gives no width: all pairs agree, or one rater gave one value. */
   readonly ci95: [number, number] | null;
   /** Why there is no κ; null if there is one. */
   readonly reason: "too_few" | "one_value" | "too_large" | null;
@@ -52,8 +55,9 @@ export function kappaOf(pairs: readonly RatedPair[]): Kappa {
   });
   const variance = (meanOf(terms) - (observed / chance) ** 2) / n;
   const width = Z_975 * Math.sqrt(Math.max(0, variance));
+  // If all pairs agree, or a rater gave only one value, the formula gives no width: that is no certainty.
   const ci95: [number, number] | null =
-    observed === 0 ? null : [Math.max(-1, kappa - width), Math.min(1, kappa + width)];
+    variance <= NO_WIDTH ? null : [Math.max(-1, kappa - width), Math.min(1, kappa + width)];
   return { n, agreement, weights, kappa, ci95, reason: null };
 }
 

@@ -4,7 +4,7 @@
  * Invariants. `all` covers everything that arrived since the previous step, `effective` exactly what shipped. Unscored
  * rollouts are in no mean. A metric without measurements is absent, never 0. Quantiles interpolate linearly.
  */
-import { Spread } from "../statistics/spread.ts";
+import { tQuantile975 } from "../statistics/spread.ts";
 import type { Lengths } from "./advantage.ts";
 import { type OffPolicyLag, offPolicyLag } from "./numbering.ts";
 
@@ -98,20 +98,28 @@ function measures(prefix: string, groups: readonly GroupFacts[]): Named[] {
 }
 
 /**
- * The 95 % interval of the mean reward, by Student's t over the means of the groups, because rollouts of one task are
- * not independent. Not clipped to the range of rewards; absent for fewer than two groups with a reward.
+ * The 95 % interval of the mean reward over rollouts. Its standard error is the one of a mean over clusters (a ratio of
+ * sums over groups), by Student's t over the groups, because rollouts of one task are not independent. Not clipped to the
+ * range of rewards; absent for fewer than two groups with a reward.
  */
 function interval(prefix: string, groups: readonly GroupFacts[]): Named[] {
-  const means = new Spread();
-  for (const { rollouts } of groups) {
-    const rewards = rewardsOf(rollouts);
-    if (rewards.length > 0) means.add(rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length);
-  }
-  const [low, high] = means.ci95 ?? [null, null];
+  const scored = groups.map(({ rollouts }) => rewardsOf(rollouts)).filter((rewards) => rewards.length > 0);
+  const [low, high] = clusteredInterval(scored) ?? [null, null];
   return [
     [`${prefix}/ci95_low`, low],
     [`${prefix}/ci95_high`, high],
   ];
+}
+
+function clusteredInterval(groups: readonly (readonly number[])[]): [number, number] | null {
+  if (groups.length < 2) return null;
+  const sumOf = (rewards: readonly number[]) => rewards.reduce((sum, reward) => sum + reward, 0);
+  const rollouts = groups.reduce((count, rewards) => count + rewards.length, 0);
+  const mean = sumOf(groups.map(sumOf)) / rollouts;
+  const squares = sumOf(groups.map((rewards) => (sumOf(rewards) - rewards.length * mean) ** 2));
+  const se = Math.sqrt((groups.length / (groups.length - 1)) * squares) / rollouts;
+  const half = tQuantile975(groups.length - 1) * se;
+  return [mean - half, mean + half];
 }
 
 function troubles(prefix: string, groups: readonly GroupFacts[]): Named[] {

@@ -17,7 +17,7 @@ export interface RunFilter extends Page {
   readonly sort: RunSort;
 }
 
-/** A search and an order other than by time read every run that they cover: they cover this many, the newest. */
+/** A search, a model and an order other than by time read every run that they cover: they cover this many, the newest. */
 export const RUNS_SEARCHED = 10_000;
 
 /** `newest`: selects the ids of the newest `RUNS_SEARCHED` runs. */
@@ -30,7 +30,7 @@ export function runConditions(filter: RunFilter, newest: SQLWrapper): SQL[] {
     filter.model !== null && eq(MODEL, filter.model),
     filter.search !== null && contains(filter.search),
     ...Object.entries(filter.metadata).map(([key, value]) => metadataIs(key, value)),
-    (filter.search !== null || filter.sort !== "created") && inArray(runs.id, sql`${newest}`),
+    (filter.search !== null || filter.model !== null || filter.sort !== "created") && inArray(runs.id, sql`${newest}`),
   ];
   return conditions.filter((condition) => condition instanceof SQL);
 }

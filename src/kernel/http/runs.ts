@@ -47,7 +47,13 @@ const RunQuery = z.strictObject({
   metadata: Metadata.optional()
     .describe("metadata[key]=value, once per pair that must match")
     .meta({ example: { branch: "main" } }),
-  model: z.string().min(1).max(500).optional().describe("the model's name").meta({ example: "qwen3-4b" }),
+  model: z
+    .string()
+    .min(1)
+    .max(500)
+    .optional()
+    .describe(`the model's name; looks at the newest ${RUNS_SEARCHED} runs`)
+    .meta({ example: "qwen3-4b" }),
   search: z
     .string()
     .min(1)

@@ -110,7 +110,7 @@ const fetch: Scoring["fetch"] = () => {
 
 /**
  * The trajectories that were scored together: of the rollout, or of all attempts of its group that count. Empty if one
- * is missing, or if they are too large to be read at once.
+ * is missing, if they are too large to be read at once, or if the group has more than `MOST_MEMBERS` attempts.
  */
 async function membersOf(
   env: Env,
@@ -130,11 +130,15 @@ async function membersOf(
   return trajectories;
 }
 
+/** Each member is read by itself, one after another. */
+const MOST_MEMBERS = 32;
+
 async function groupOf(env: Env, { entry }: RolloutRecord, object: RunRpc): Promise<readonly RolloutRecord[]> {
   const looked = await object.look("group", entry.group_index);
   const scored = (looked?.found?.members ?? []).filter(({ superseded_by, outcome }) => {
     return superseded_by === null && (outcome === "scored" || outcome === "unscored");
   });
+  if (scored.length > MOST_MEMBERS) return [];
   const records: RolloutRecord[] = [];
   for (const { id } of scored) {
     const place = placeOfId(env, id);

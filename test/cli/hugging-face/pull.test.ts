@@ -1,4 +1,5 @@
 /** The pull itself, without a command: what is cut, resumed, chosen and asked of the server. */
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,7 +32,7 @@ afterAll(async () => {
 beforeEach(() => {
   hub.seen.length = 0;
   waits.length = 0;
-  for (const end of ["", ".partial", ".progress"]) rmSync(out + end, { force: true });
+  for (const end of ["", ".partial", ".progress", ".lock"]) rmSync(out + end, { force: true });
 });
 
 function client(token: string | null = null, signal = new AbortController().signal): Hub {
@@ -161,6 +162,25 @@ test("what another pull left is not continued", async () => {
   await expect(stopped).rejects.toThrow();
   expect((await pull({ columns: ["question"] })).rows).toBe(40);
   expect(written()[0]).toEqual({ question: "What is 0 + 0?" });
+});
+
+test("an output that a running process writes is refused; the lock of a process that ended is taken over", async () => {
+  hub.datasets.set(ID, { converted: { default: { test: [SUMS] } } });
+  writeFileSync(`${out}.lock`, String(process.ppid));
+  await expect(pull()).rejects.toThrow(
+    `process ${process.ppid} writes this file: wait until it ends, or delete ${out}.lock`,
+  );
+  expect(existsSync(`${out}.partial`)).toBe(false);
+  writeFileSync(`${out}.lock`, String(spawnSync(process.execPath, ["--version"]).pid));
+  expect((await pull()).rows).toBe(40);
+  expect(existsSync(`${out}.lock`)).toBe(false);
+});
+
+test("rows that another program wrote between are never in the output", async () => {
+  hub.datasets.set(ID, { converted: { default: { test: [SUMS] } } });
+  const onProgress = () => writeFileSync(`${out}.partial`, "{}\n", { flag: "a" });
+  await expect(pull({ onProgress })).rejects.toThrow(/rows.jsonl.partial: another program wrote to it: delete/);
+  expect(existsSync(out) || existsSync(`${out}.lock`)).toBe(false);
 });
 
 test("a file that changed between two commands is not mixed", async () => {

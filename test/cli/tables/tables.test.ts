@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { type Bytes, openFile } from "../../../src/cli/tables/bytes.ts";
 import { parseColumns, type Row } from "../../../src/cli/tables/columns.ts";
-import { convertTable } from "../../../src/cli/tables/local-table.ts";
+import { convertTable, jsonLines } from "../../../src/cli/tables/local-table.ts";
 import { formatOf, taskRows } from "../../../src/cli/tables/table.ts";
 
 const FIXTURES = join(import.meta.dirname, "../../fixtures/tables");
@@ -64,6 +64,38 @@ test("a Parquet file continues after any row, also within a row group", async ()
   for (const from of [1, 15, 22, 39, 40]) {
     expect(await fixtureRows("sums.snappy.parquet", [], from)).toEqual(all.slice(from));
   }
+});
+
+test("a large row group comes in pieces, and only the pages of the wanted rows are read", async () => {
+  await using file = await openFile(join(FIXTURES, "pages.parquet"), "file");
+  let read = 0;
+  const count = (start: number, end: number) => {
+    read += end - start;
+    return file.read(start, end);
+  };
+  const piecesOf = async (from: number, wanted?: number) => {
+    read = 0;
+    const pieces: unknown[][] = [];
+    for await (const { rows, next } of taskRows({ ...file, read: count }, "parquet", null, from, wanted)) {
+      pieces.push([rows.length, rows[0]?.["n"], next]);
+    }
+    return pieces;
+  };
+  expect(await piecesOf(0)).toEqual([
+    [1000, 0, 1000],
+    [1000, 1000, 2000],
+    [500, 2000, 2500],
+  ]);
+  const whole = read;
+  expect(await piecesOf(1700, 5)).toEqual([[5, 1700, 1705]]);
+  expect(read).toBeLessThan(whole);
+});
+
+test("rows become texts of a limited length, whatever their number", () => {
+  const row = { text: "x".repeat(3 * 1024 * 1024) };
+  const texts = [...jsonLines([row, row, row])];
+  expect(texts).toHaveLength(2);
+  expect(texts.join("")).toBe(`${JSON.stringify(row)}\n`.repeat(3));
 });
 
 test.each(["zstd", "gzip", "brotli", "none"])("Parquet compressed with %s is read", async (codec) => {
@@ -158,6 +190,17 @@ test("CSV has quoted fields with separators, quotes and lines, and every value i
     ]);
   }
   expect(await rowsOf(bytesOf("a\tb\n1,5\t2\n", "x.tsv"))).toEqual([{ a: "1,5", b: "2" }]);
+});
+
+test("a quote opens a quoted field only where a field begins, also after a byte order mark", async () => {
+  const pipes = 'prompt\nA 5" pipe\nA plain one\nA 6" pipe\n"a ""b""\nc"\n""\nlast\n';
+  const prompts = ['A 5" pipe', "A plain one", 'A 6" pipe', 'a "b"\nc', "", "last"];
+  for (const chunk of [1, 7, 1000]) {
+    expect(await rowsOf(bytesOf(pipes, "x.csv", chunk))).toEqual(prompts.map((prompt) => ({ prompt })));
+    expect(await rowsOf(bytesOf('\uFEFF"a\nb"\tc\n5"\t"6""\n"\n', "x.tsv", chunk))).toEqual([
+      { "a\nb": '5"', c: '6"\n' },
+    ]);
+  }
 });
 
 test.each([

@@ -56,6 +56,23 @@ test("the interval of the mean reward is taken over groups, and absent for fewer
   expect(one).not.toHaveProperty("train/agg/all/reward/ci95_low");
 });
 
+test("the interval is around the mean of the rollouts, also if failures make groups unequal", () => {
+  const [whole, rest] = [
+    Array.from({ length: 8 }, () => rollout(1)),
+    [rollout(0), ...Array.from({ length: 7 }, () => FAILED)],
+  ];
+  const unequal = Array.from({ length: 20 }, (_, at) => group(at < 10 ? whole : rest));
+  const metrics = stepMetrics({ step: 5, arrived: unequal, shipped: [], dropped_stale: 0 });
+  const [mean = 0, low = 0, high = 0] = ["mean", "ci95_low", "ci95_high"].map(
+    (of) => metrics[`train/agg/all/reward/${of}`],
+  );
+  expect(mean).toBeCloseTo(80 / 90, 12);
+  // Residuals of the groups: 8 − 8 · 8/9 = 8/9, and −8/9. t(0.975, 19) = 2.093024.
+  const se = Math.sqrt((20 / 19) * 20 * (8 / 9) ** 2) / 90;
+  expect(low).toBeCloseTo(mean - 2.093024 * se, 6);
+  expect(high).toBeCloseTo(mean + 2.093024 * se, 6);
+});
+
 test("the lag is that of the shipped rollouts at this step", () => {
   const late = group([rollout(1), rollout(0, { policy_version_end: 2 })]);
   const fresh = group([rollout(1, { policy_version_end: 4 })], { dispatch_version: 4 });

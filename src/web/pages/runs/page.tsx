@@ -24,7 +24,7 @@ const GROUPED = 200;
 export function Page() {
   useDocumentTitle("Runs");
   const [search] = useAddress();
-  const { rows, more, hasMore, error, refetch, isLoading } = useRuns(search);
+  const { rows, more, hasMore, error, retry, isLoading } = useRuns(search);
   const { group } = search;
   const wantsMore = group !== undefined && hasMore && rows.length < GROUPED;
   useEffect(() => {
@@ -45,7 +45,7 @@ export function Page() {
           By {groupingText(group)}: the first {countText(covered.length)} of these runs.
         </p>
       )}
-      {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
+      {error !== null && <ErrorNote error={error} onRetry={() => retry()} />}
       {isLoading && error === null && <Loading what="runs" />}
       {!isLoading && <RunTable runs={covered} more={group === undefined ? more : undefined} />}
     </main>

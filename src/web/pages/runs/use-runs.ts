@@ -34,12 +34,14 @@ export function useRuns(search: Search) {
   });
   const newestFirst = isNewestFirst(filter);
   const rows = useMemo(() => withLatest(read, latest, newestFirst), [read, latest, newestFirst]);
-  const { hasNextPage, isFetching, fetchNextPage } = pages;
+  const { hasNextPage, isFetching, isFetchNextPageError, fetchNextPage } = pages;
+  // A page that failed is read again only when the reader asks for it.
   const more = useCallback(() => {
-    if (hasNextPage && !isFetching) fetchNextPage().catch(reportError);
-  }, [hasNextPage, isFetching, fetchNextPage]);
-  const { error, refetch } = pages;
-  return { rows, more, hasMore: hasNextPage, error, refetch, isLoading: pages.data === undefined };
+    if (hasNextPage && !isFetching && !isFetchNextPageError) fetchNextPage().catch(reportError);
+  }, [hasNextPage, isFetching, isFetchNextPageError, fetchNextPage]);
+  const { error } = pages;
+  const retry = isFetchNextPageError ? fetchNextPage : pages.refetch;
+  return { rows, more, hasMore: hasNextPage, error, retry, isLoading: pages.data === undefined };
 }
 
 const NONE: readonly RunView[] = [];
