@@ -121,13 +121,21 @@ test("commands that load two new folders at once are played by the same platform
 
 test("a folder that was edited meanwhile is dropped when another one is loaded: no other code runs under its digest", async () => {
   writeEnvironment("edited");
-  const { model } = await slowModel();
-  const flags = ["-m", "m", "-b", model.url, "-n", "40", "-c", "1", "--json"];
+  const { promise: loaded, resolve: open } = Promise.withResolvers<void>();
+  const model = await startScriptedModel({
+    reply: async () => {
+      await loaded;
+      return "It is 7.";
+    },
+  });
+  onTestFinished(() => model.stop());
+  const flags = ["-m", "m", "-b", model.url, "-n", "3", "-c", "1", "--json"];
   const first = rollcall(["eval", "./edited", ...flags], { ROLLCALL_DIR: platform.directory }, undefined, base);
   await until(() => model.requests.length > 0, WAIT_HANGS_MS);
   appendFileSync(join(base, "edited/environment.ts"), "// edited\n");
   writeEnvironment("adverbs");
   expect(json(await playApart("./adverbs"))).toMatchObject({ status: "completed" });
+  open();
   const { failed_by_class } = json(await first);
   expect(failed_by_class.environment_changed).toBeGreaterThan(0);
   const { data } = await client().environments.list();
