@@ -30,8 +30,9 @@ test("bash completes commands, their verbs and their flags", () => {
     "release-lost-calls",
     "audit",
   ];
-  expect(offered("run", "")).toEqual([...verbs, "rollouts", "results", "export", "share", "unshare", "delete"]);
-  expect(offered("run", "list", "--s")).toEqual(["--status"]);
+  const more = ["rollouts", "results", "export", "share", "unshare", "delete", "reviews", "agreement"];
+  expect(offered("run", "")).toEqual([...verbs, ...more]);
+  expect(offered("run", "list", "--st")).toEqual(["--status"]);
   expect(offered("run", "list", "--json", "--l")).toEqual(["--limit"]);
   expect(offered("eval", "calculator", "--output")).toEqual(["--output-dir"]);
   expect(offered("nonsense", "")).not.toContain("list");

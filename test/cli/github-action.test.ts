@@ -81,7 +81,7 @@ test("a passing eval: its outputs, the summary of the job, a JUnit report and a 
     junit: join(base, "rollcall-junit.xml"),
   });
   expect(readFileSync(outputs["junit"] ?? "", "utf8")).toContain('<testsuite name="gates"');
-  expect(summary).toMatch(/^### <code>gsm8k&#64;1&#46;0&#46;0<\/code>: passed\n/);
+  expect(summary).toMatch(/^### <code>gsm8k&#64;1&#46;1&#46;0<\/code>: passed\n/);
   expect(summary).toContain("| rollouts | scored 8 |");
   const job = "https://github.com/acme/agent/actions/runs/4711";
   expect(summary).toContain(`\n[page of the run](${link}) · [log](${job}) · commit abcdef0\n`);

@@ -70,12 +70,12 @@ test("only the platform's own page can change something with the cookie", async 
   expect((await send("POST", "/v1/session", claims, { key: platform.key })).status).toBe(403);
 });
 
-test("a browser signs in with a one-time link and shows the runs without an error", async () => {
+test("a browser signs in with a one-time link and shows the first steps without an error", async () => {
   const browser = await launchBrowser();
   try {
     const { page, wrong } = await signIn(browser, platform, "/");
-    expect(await textOf(page.locator("h1"))).toBe("Runs");
-    expect(await textOf(page.locator(".data-table"))).toContain("No runs yet.");
+    expect(await textOf(page.locator("h1"))).toBe("Home");
+    expect(await textOf(page.getByRole("region", { name: "First steps" }))).toContain("npx --no-install rollcall eval");
     expect(wrong).toEqual([]);
   } finally {
     await browser.close();
