@@ -26,6 +26,7 @@ export function Causes({ before, now, hasTools, tools, toolsThen }: CausesProps)
         {[...causes, ...(ofTools ?? [])].map((cause) => (
           <li key={`${cause.kind} ${cause.name}`}>
             <CauseText cause={cause} />
+            {cause.kind === "tools" && !toolsThen?.has(cause.name) && " It was not called in the step before."}
           </li>
         ))}
         {causes.length === 0 && <li>No score, share or length changed much.</li>}
