@@ -20,7 +20,7 @@ export const DIGESTS: Record<string, string> = {
   calculator: "sha256:5bc16a37a57a17cb888ea225e4fb9b8d628cf9a6bfb0b41654f72f227a163d86",
   "graded-dataset": "sha256:9dbb99b12c4beb28f7465897c43f5b3db6ef441172b72d18b4cb1d6d091e5c5c",
   "grid-walk": "sha256:b59cb5b50f420f40e9ba9983e4af5050d71b25c9a5704fda1a1210bd13f21071",
-  gsm8k: "sha256:d4f656b728ef3285a8c4a10661f32a9a11bebafeea72779ec70ab9631bcce3d9",
+  gsm8k: "sha256:59e3c19423cf7ef87eed58dcc1dd1d96af2619af43d586a0b0d1d225ed5688e0",
   "guess-number": "sha256:cfc7bf82d9142f057dc8ceaff579aabc0d61baaaf9df4b3da2255897c88de392",
   ifeval: "sha256:9f465198dbac94faf72bd4c1cd242ecb957c241e16ac40a6168d9721d570d5b2",
   "judged-qa": "sha256:791fca80653e2d4f7f2171abe4b31e5082124a9dc52bcf6058bf773c47f0c9f2",

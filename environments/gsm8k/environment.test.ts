@@ -154,7 +154,7 @@ test.each([
 });
 
 test.each(["none", "#### ", "[invalid]", "18, or #### many"])(
-  "without a number in the gold answer %j there is no score",
+  "the score is missing if the gold answer %j has no number",
   async (answer) => {
     for (const scoring of ["strict_match", "flexible_extract"]) {
       const environment = await loadEnvironment.load({ scoring });

@@ -18,7 +18,7 @@ export function flexibleExtract(reply: string): string {
   return normalized(last);
 }
 
-/** The answer of a row. Without a digit in it no reply can be compared with it, so there is no score. */
+/** The answer of a row. Throws if it has no digit: the score is missing then, because any comparison would be wrong. */
 export function referenceGold(answer: string): string {
   const gold = normalized(answer);
   if (!/[0-9]/.test(gold)) throw new Error("answer: has no number after its last `#### `: correct the row");

@@ -36,7 +36,7 @@ test("a reply scores by every instruction, strictly and forgiving", async () => 
   expect(await scoresFor("Boats, boats.")).toMatchObject({ reward: 0, instructions_strict: 0, instructions_loose: 0 });
 });
 
-test("an empty reply follows nothing, and a thought is no part of the reply", async () => {
+test("an empty reply follows no instruction, and thoughts are not part of the reply", async () => {
   expect(await scoresFor("")).toMatchObject({ reward: 0, instructions_strict: 0, instructions_loose: 0 });
   expect(await scoresFor("<think>One, two.</think>The boats lie in the harbour.")).toMatchObject({ reward: 1 });
 });

@@ -20,7 +20,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.people.list({ limit: 100 }, { signal }));
-      const none = `No people, only keys. Invite somebody with: ${COMMAND} invitation create EMAIL --role developer`;
+      const none = `This organisation has keys, but no people yet. Invite somebody with: ${COMMAND} invitation create EMAIL --role developer`;
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },

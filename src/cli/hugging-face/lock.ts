@@ -9,7 +9,7 @@ export function lockOutput(output: string): Disposable {
   while (!createLock(file)) {
     const holder = readIfThere(file);
     if (holder !== null && isRunning(holder)) {
-      const advice = `wait until it ends, or delete ${file} if it is no rollcall command`;
+      const advice = `wait until it ends; if that process is not a rollcall command, delete ${file}`;
       throw usageError(`${output}: process ${holder} writes this file: ${advice}`, "out");
     }
     if (holder !== null) removeStale(file, holder);

@@ -1,6 +1,6 @@
 /**
- * The files of one split of a dataset: those of the conversion to Parquet that Hugging Face keeps of the newest
- * revision, or those of the repository itself if a revision is named or there is no conversion.
+ * The files of one split of a dataset. Hugging Face converts the newest revision of a dataset to Parquet: these files are
+ * used by default. If a revision is named, or the dataset was not converted, the files of the repository are used.
  * Sources: https://huggingface.co/docs/dataset-viewer/parquet and https://huggingface.co/docs/datasets/repository_structure.
  */
 import { matchesGlob } from "node:path";
@@ -41,7 +41,7 @@ const Info = z.object({
 type Info = z.infer<typeof Info>;
 const Conversion = z.record(z.string(), z.record(z.string(), z.array(z.string())));
 
-/** Replies that say that there is no conversion. */
+/** Statuses of a reply for a dataset that was not converted. */
 const NOT_CONVERTED = [400, 404, 405, 422, 501];
 const PARTIAL = "partial-";
 const DEFAULT = "default";
