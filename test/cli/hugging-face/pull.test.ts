@@ -168,7 +168,7 @@ test("an output that a running process writes is refused; the lock of a process 
   hub.datasets.set(ID, { converted: { default: { test: [SUMS] } } });
   writeFileSync(`${out}.lock`, String(process.ppid));
   await expect(pull()).rejects.toThrow(
-    `process ${process.ppid} writes this file: wait until it ends, or delete ${out}.lock`,
+    `process ${process.ppid} writes this file: wait until it ends; if that process is not a rollcall command, delete ${out}.lock`,
   );
   expect(existsSync(`${out}.partial`)).toBe(false);
   writeFileSync(`${out}.lock`, String(spawnSync(process.execPath, ["--version"]).pid));
