@@ -121,11 +121,14 @@ export class JudgingStore {
     this.#sql.exec("delete from judging where unit = ?", scoringGroup);
   }
 
-  /** Removes and returns the judgements of this rollout, and those of its group if no other member took them yet. */
+  /**
+   * Removes and returns the judgements of this rollout, and those of its group if no other member took them yet. Their
+   * order does not depend on which call was answered first.
+   */
   takeJudgements(scoringGroup: number, rolloutId: string): JudgementEntry[] {
     const mine = "unit = ? and (rollout_id is null or rollout_id = ?)";
     const taken = this.#rows.all<JudgementEntry>(
-      `select * from verdicts where ${mine} order by rowid`,
+      `select * from verdicts where ${mine} order by judge, pass, key`,
       scoringGroup,
       rolloutId,
     );

@@ -1,14 +1,17 @@
-/** A call to a judge is counted once, however often and by whichever consumer its outcome is reported. */
+/**
+ * A call to a judge is counted once, however often and by whichever consumer its outcome is reported; and what a
+ * rollout shows of its judgements does not depend on which of them was reported first.
+ */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { Subrequests } from "../../../../src/kernel/kit/subrequests.ts";
 import type { AskOutcome } from "../../../../src/kernel/messages/judge-outcome.ts";
-import type { JudgementEntry } from "../../../../src/kernel/run/judging-store.ts";
+import { type JudgementEntry, JudgingStore } from "../../../../src/kernel/run/judging-store.ts";
 import { judgeScoringGroup } from "../../../../src/kernel/scoring/consume-judgements.ts";
 import { judgement, registerEssays } from "../../essays.ts";
 import { interposed } from "../../hand-made.ts";
 import { owing, takenTwice } from "../../owing-scoring-group.ts";
-import { openPlatform, requestsOf, type TestApi } from "../../platform.ts";
+import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../../platform.ts";
 import { script } from "../../script.ts";
 
 let platform: TestApi;
@@ -86,6 +89,32 @@ test("the outcome of a call is counted once: if reported again, late, or after a
   for (const claim of [first, first, second]) {
     expect(await tell(claim, given, 3, 1)).toEqual([5, 2, 1, 80, true]);
   }
+});
+
+test("the judgements of a rollout have one order, whichever call was answered first", async () => {
+  const { id, within } = await owing(platform, script([GOOD]));
+  const claimed = await within((run) => run.takeJudging(1, { id: "message", attempt: 1 }));
+  const given = { kind: "given", value: "good", reason: null, usage: null } as const;
+  const ask = { rollout_id: rolloutAt(id), left_out: 0, seed: null };
+  const answers = [
+    ["d", "strict", 0],
+    ["a", "default", 1],
+    ["c", "default", 0],
+    ["b", "default", 0],
+  ] as const;
+  for (const [key, judge, pass] of answers) {
+    const outcome = { ...given, recorded: { calls: 0, replies: 0 } };
+    await within((run) => run.judged(1, claimed?.claim ?? 0, [{ ...ask, key, judge, pass, outcome }]));
+  }
+  const taken = await platform.inRun(id, (_, { storage }) =>
+    new JudgingStore(storage.sql).takeJudgements(1, rolloutAt(id)),
+  );
+  expect(taken.map(({ key, judge, pass }) => [key, judge, pass])).toEqual([
+    ["b", "default", 0],
+    ["c", "default", 0],
+    ["a", "default", 1],
+    ["d", "strict", 0],
+  ]);
 });
 
 /** The stored judgements of the scoring group. */
