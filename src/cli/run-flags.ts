@@ -97,6 +97,9 @@ export const TRACK_FLAGS = {
 export const EVAL_FLAGS = {
   ...RUN_FLAGS,
   ...AGENT_FLAGS,
+  cache: {
+    help: "answer a call that was answered before from the project's cache, at no cost; needs --temperature 0",
+  },
   "min-scored": { value: "SHARE", help: "exit 3 unless this share of the rollouts is scored" },
   "fail-under": { value: "X", help: "exit 3 if the mean reward is less than this" },
   baseline: {

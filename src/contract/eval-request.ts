@@ -88,6 +88,12 @@ const EvalFields = z.strictObject({
     .boolean()
     .default(true)
     .describe("false: every judgement is requested again, even if the same question was answered before"),
+  answer_cache: z
+    .boolean()
+    .default(false)
+    .describe(
+      "true: a call at temperature 0 that was answered before, for the same endpoint address, model and body, is answered from the project's cache, and costs nothing; needs sampling.temperature 0 and an endpoint",
+    ),
   sampling: Sampling.default({}).meta({ example: { temperature: 0.7, max_tokens: 512 } }),
   num_examples: z
     .int()
@@ -110,6 +116,14 @@ const EvalFields = z.strictObject({
     .meta({ example: 5_000_000 }),
   metadata: Metadata.default({}).meta({ example: { branch: "main" } }),
 });
-export const EvalRequest = EvalFields.superRefine(refusePlace);
+/** Refuses a cache of answers that another call, or other weights, would not give again. */
+function refuseCache({ answer_cache, sampling, fleet }: z.infer<typeof EvalFields>, context: z.RefinementCtx): void {
+  if (!answer_cache) return;
+  const refuse = (message: string) => context.addIssue({ code: "custom", path: ["answer_cache"], message });
+  if (sampling.temperature !== 0) refuse("needs sampling.temperature 0: other answers are drawn at random");
+  if (fleet !== undefined) refuse("needs an endpoint: the weights of a fleet change");
+}
+
+export const EvalRequest = EvalFields.superRefine(refusePlace).superRefine(refuseCache);
 export type EvalRequest = z.infer<typeof EvalRequest>;
 export type EvalRequestInput = z.input<typeof EvalRequest>;

@@ -38,6 +38,10 @@ export const LostUsage = z.object({
 });
 export type LostUsage = z.infer<typeof LostUsage>;
 
+/** Turns that were answered from the project's cache. */
+export const ReusedUsage = z.object({ turns: Count, tokens: Count.describe("of prompts and answers") });
+export type ReusedUsage = z.infer<typeof ReusedUsage>;
+
 export const RunReport = named("RunReport", {
   reward: Reward,
   metrics: Metrics.describe("of all tasks; for a group of environments also per member, in members").meta({
@@ -75,6 +79,9 @@ export const RunReport = named("RunReport", {
       ),
     charged_micros: Count.optional().describe("what the platform charges for the rollouts, as in the ledger"),
     judge: JudgeUsage.optional().describe("separately, of the rubric's judges; absent if none was called"),
+    reused: ReusedUsage.optional().describe(
+      "turns whose answers came from the project's cache (answer_cache): their tokens are in no other figure and cost nothing; absent if none",
+    ),
     lost: LostUsage.optional().describe("calls with unknown usage; absent if none"),
   }),
   counted_micros: Count.optional().describe(

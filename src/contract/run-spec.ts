@@ -55,6 +55,8 @@ export interface RunSpec {
   readonly judges?: Readonly<Record<string, ResolvedJudge>>;
   /** False: every judgement is requested again, even if the same question was answered before. */
   readonly judge_cache?: boolean;
+  /** True: the same call at temperature 0 is not made again: its answer comes from the project's cache. */
+  readonly answer_cache?: boolean;
   /** Set for a run whose rollouts continue after a turn of another rollout. */
   readonly fork?: ForkOrigin;
   /** Set for a run that samples nothing: it scores the stored rollouts of another run. */

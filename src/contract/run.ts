@@ -135,6 +135,10 @@ export const RunView = named("Run", {
   limits: RunLimits.meta({ example: { call_timeout_s: 600, max_retries: 2 } }),
   min_scored: z.number().meta({ example: 0.95 }),
   max_reward: MaxReward,
+  answer_cache: z
+    .boolean()
+    .exactOptional()
+    .describe("true: calls that were answered before are answered from the project's cache; absent: they are made"),
   max_cost_micros: Count.nullable().describe(
     "its own cap, in micro-dollars; report.counted_micros is what counts so far",
   ),
@@ -272,6 +276,10 @@ export const RolloutView = named("Rollout", {
         usage: Usage.nullable().meta({ example: {} }),
         latency_ms: z.number().meta({ example: 840 }),
         calls: Count.meta({ example: 1 }),
+        from_cache: z
+          .boolean()
+          .optional()
+          .describe("true: its answer came from the project's cache, so its usage is not part of the rollout's"),
         policy_version: MaybeText.describe(
           "version of the weights that sampled the last token, as named by the engine",
         ),

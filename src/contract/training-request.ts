@@ -71,7 +71,8 @@ export const TrainerTarget = z
   });
 export type TrainerTarget = z.output<typeof TrainerTarget>;
 
-const { kind: _kind, num_examples: _n, rollouts_per_example: _k, min_scored: _m, ...shared } = EvalRequest.shape;
+const { kind: _kind, num_examples: _n, rollouts_per_example: _k, min_scored: _m, answer_cache: _c, ...shared } =
+  EvalRequest.shape;
 
 export const InitialWeights = z.strictObject({
   location: ShownText.max(2048).describe("as the fleet's update mode expects it"),
@@ -222,6 +223,7 @@ export function asEval(asked: TrainingRequest): EvalRequest {
   return {
     ...{ environment, environment_args, model, judges, judge_cache, sampling, shuffle },
     ...{ seed, max_concurrent, limits, metadata, kind: "eval", num_examples: -1, min_scored: 0 },
+    answer_cache: false,
     ...(name !== undefined && { name }),
     ...(endpoint !== undefined && { endpoint }),
     ...(fleet !== undefined && { fleet }),

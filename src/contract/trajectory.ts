@@ -109,8 +109,13 @@ export interface Turn {
   readonly usage: Usage | null;
   readonly tokens: TurnTokens | null;
   readonly is_truncated: boolean;
-  /** Calls sent for this turn: 1, plus one for every retry and for every call sent again after a restart. */
+  /**
+   * Calls sent for this turn: 1, plus one for every retry and for every call sent again after a restart. One less if
+   * its answer came from the cache.
+   */
   readonly calls: number;
+  /** True if its answer came from the project's cache: its usage was paid for by an earlier turn. */
+  readonly from_cache?: true;
   readonly latency_ms: number;
   readonly response_id: string | null;
   readonly model: string | null;
@@ -187,7 +192,7 @@ export interface Trajectory {
   readonly tools?: readonly ToolDefinition[];
   /** In a run of an agent. */
   readonly reported?: ReportedScores;
-  /** Usage of its own turns: inherited turns were paid for in the rollout that made them. */
+  /** Usage of its own turns: inherited and cached turns were paid for when they were made. */
   readonly usage: Usage;
   readonly calls: number;
   readonly forked_from?: ForkedFrom;

@@ -128,6 +128,7 @@ export const OutlineTurn = named("OutlineTurn", {
   at_ms: AtMs,
   latency_ms: whole.latency_ms,
   calls: whole.calls,
+  from_cache: whole.from_cache,
   after: whole.prompt.shape.after,
   messages: Count.describe("in the appended part of its prompt").meta({ example: 1 }),
   tool_calls: Count.meta({ example: 0 }),

@@ -12,6 +12,7 @@ import { uploadKeys } from "../kernel/kit/names.ts";
 import { minting } from "../kernel/kit/secrets.ts";
 import { expireProject } from "../kernel/kit/slice-hooks.ts";
 import type { Subrequests } from "../kernel/kit/subrequests.ts";
+import { dropAnswers, hasAnswers } from "../kernel/rollout/answer-cache.ts";
 import { beginRunDeletion, unfinishedDeletions } from "./deletion-queries.ts";
 import {
   datasetsBefore,
@@ -53,12 +54,15 @@ export async function expireSlice(
   for (const { id, kind, target_id } of await subrequests.fetch(() => unfinishedDeletions(env.DB, scope, AT_ONCE))) {
     if (kind === "run") jobs.add({ id, kind, target_id }, null, now);
   }
+  const answers = await dropAnswers(env, scope, now, LIMITS.sliceRows, subrequests);
   const rows = await dropRows(env, scope, kept, now, subrequests);
   const runs = await deleteRuns(env, scope, kept.runs_days, jobs, now, subrequests);
   const files = await deleteDatasets(env, scope, kept.datasets_days, now, subrequests);
   const uploads = await deleteUploads(env, scope, now, subrequests);
-  if (rows || runs || files || uploads) return "more";
-  return (await subrequests.fetch(() => hasToExpire(env.DB, scope, kept))) ? "done" : "idle";
+  if (answers || rows || runs || files || uploads) return "more";
+  const waits =
+    (await subrequests.fetch(() => hasToExpire(env.DB, scope, kept))) || (await hasAnswers(env, scope, subrequests));
+  return waits ? "done" : "idle";
 }
 
 function before(now: number, days: number): number {

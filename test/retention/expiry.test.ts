@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { ledgerObject } from "../../src/billing/rpc.ts";
 import type { Retention } from "../../src/contract/identity.ts";
-import { partsFolder, uploadKeys } from "../../src/kernel/kit/names.ts";
+import { answersFolder, partsFolder, uploadKeys } from "../../src/kernel/kit/names.ts";
 import { ProjectObject } from "../../src/retention/object.ts";
 import { expectGone, inProject, keysUnder, projectStub } from "../kernel/deleting.ts";
 import { openPaying } from "../kernel/paying.ts";
@@ -107,6 +107,18 @@ test("data within the retention stays, and so do unfinished runs and a dataset t
   expect((await api.ask(`/v1/runs/${id}`)).status).toBe(404);
   expect((await api.ask(`/v1/runs/${going.id}`)).status).toBe(200);
   await api.post(`/v1/runs/${going.id}/cancel`, {});
+});
+
+test("cached answers are deleted at the end of the period after the one in which they came", async () => {
+  const api = await openPlatform();
+  const cache = { sampling: { temperature: 0 }, answer_cache: true };
+  await api.finish({ environment: "gsm8k", dataset: questions(2), model: script(RIGHT), ...cache });
+  const kept = await keysUnder(answersFolder(api.scope));
+  expect(kept).toHaveLength(2);
+  expect(await after(api, 29)).toBe(1);
+  expect(await keysUnder(answersFolder(api.scope))).toEqual(kept);
+  await after(api, 61);
+  expect(await keysUnder(answersFolder(api.scope))).toEqual([]);
 });
 
 test("judgements, keys and receipts are deleted by the thousand, and an empty project has no alarm", async () => {

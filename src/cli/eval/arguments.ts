@@ -64,7 +64,10 @@ export function evalArguments(line: Line): EvalArguments {
   const outputDir = line.text("output-dir") ?? (line.on("save-results") ? "outputs" : null);
   return {
     ...run,
-    draft: { ...draft, ...defined({ min_scored: line.number("min-scored"), agent }) },
+    draft: {
+      ...draft,
+      ...defined({ min_scored: line.number("min-scored"), answer_cache: line.on("cache") || undefined, agent }),
+    },
     program,
     failOnError: line.on("fail-on-error"),
     gates: gateArguments(line),

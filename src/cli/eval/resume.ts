@@ -89,6 +89,9 @@ function* changesIn(run: RunView, draft: DraftRequest): Generator<Change> {
   for (const field of ["model", "rollouts_per_example", "shuffle", "seed"] as const) {
     if (differs(run[field], draft[field])) yield { field, has: run[field], asked: draft[field] };
   }
+  if (differs(run.answer_cache ?? false, draft.answer_cache)) {
+    yield { field: "answer_cache", has: run.answer_cache ?? false, asked: draft.answer_cache };
+  }
   yield* changesOfMembers("agent", run.agent ?? { name: null }, draft.agent);
   yield* changesOfMembers("environment_args", run.environment_args, draft.environment_args);
   yield* changesOfMembers("sampling", run.sampling, sampling);

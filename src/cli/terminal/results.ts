@@ -118,6 +118,13 @@ function judgesText({ report: { usage } }: RunView): string {
   return `judges: ${countText(calls)} calls, ${countText(total_tokens)} tokens`;
 }
 
+/** How much was answered from the project's cache; empty if nothing was. */
+function reusedText({ report: { turns, usage } }: RunView): string {
+  if (usage.reused === undefined) return "";
+  const { turns: reused, tokens } = usage.reused;
+  return `cache: ${countText(reused)} of ${countText(turns)} turns, ${countText(tokens)} tokens that are in no other figure`;
+}
+
 /** The costs that are known and not zero. */
 export function costText({ cost: { policy_micros, judge_micros, charged_micros } }: RunView): string {
   const parts = [
@@ -144,7 +151,7 @@ function metricsText(metrics: RunView["report"]["metrics"]): string {
 }
 
 function notesOf({ run, reasons }: Pick<EndedRun, "run" | "reasons">): string[] {
-  const notes = [reportText(run), ...metricsTexts(run), judgesText(run), costText(run), capText(run)]
+  const notes = [reportText(run), ...metricsTexts(run), judgesText(run), reusedText(run), costText(run), capText(run)]
     .filter((note) => note !== "")
     .map((note) => `  ${run.environment.id}: ${note}`);
   const causes = { ...run.counts.unscored, ...run.counts.failed, ...run.counts.cancelled };

@@ -154,6 +154,7 @@ export type Event =
       readonly type: "answered";
       readonly response: ModelResponse;
       readonly at: number;
+      readonly from_cache?: true;
       readonly dispatch_version?: number;
       /** Kept unchanged with the turn. */
       readonly fleet_call?: FleetCallNote;
@@ -319,10 +320,15 @@ export function ownTurns({ turns, forked_from }: Rollout): readonly Turn[] {
   return forked_from === undefined ? turns : turns.slice(forked_from.turn + 1);
 }
 
-/** Usage of its own turns, and of replies that could not be used. */
+/** Usage of its own turns that a model answered, and of replies that could not be used. */
 export function usageOf(rollout: Rollout): Usage {
   const { unusable_usage: usage = null } = rollout;
-  return addUsage([...ownTurns(rollout), { usage }]);
+  return addUsage([...ownTurns(rollout).filter(isPaid), { usage }]);
+}
+
+/** False if the turn's answer came from the cache. */
+export function isPaid({ from_cache }: Pick<Turn, "from_cache">): boolean {
+  return from_cache !== true;
 }
 
 /** All calls sent, including the outstanding turn's: calls − turns is the cost of restarts and retries. */
@@ -367,7 +373,7 @@ function withFailures(turns: readonly Turn[], tool_failed?: ToolFailed): readonl
 }
 
 function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): Rollout {
-  const { response, at, dispatch_version, fleet_call, platform_ms } = event;
+  const { response, at } = event;
   const { first_policy_version, finish_word } = response;
   const { intent } = rollout;
   if (rollout.phase !== "sample" || intent === null) return rollout;
@@ -388,10 +394,7 @@ function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): 
     model: response.model,
     policy_version: response.policy_version,
     ...(first_policy_version !== undefined && { first_policy_version }),
-    ...(dispatch_version !== undefined && { dispatch_version }),
-    ...(intent.sent_at !== undefined && { sent_at: intent.sent_at }),
-    ...(fleet_call !== undefined && { fleet_call }),
-    ...(platform_ms !== undefined && { platform_ms }),
+    ...wayOf(event, intent),
     answered_at: at,
     state_after: null,
     ...askedOf(rollout.turns, intent),
@@ -400,6 +403,20 @@ function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): 
   const held = (rollout.held ?? 0) + sizeOf({ ...turn, prompt: null });
   const turns = [...rollout.turns, turn];
   return { ...rollout, phase: "reply", turns, last_ids, intent: null, held };
+}
+
+/** Where the answer came from, and when. */
+function wayOf(
+  { from_cache, dispatch_version, fleet_call, platform_ms }: Extract<Event, { type: "answered" }>,
+  { sent_at }: Intent,
+): Pick<Turn, "from_cache" | "dispatch_version" | "sent_at" | "fleet_call" | "platform_ms"> {
+  return {
+    ...(from_cache && { from_cache }),
+    ...(dispatch_version !== undefined && { dispatch_version }),
+    ...(sent_at !== undefined && { sent_at }),
+    ...(fleet_call !== undefined && { fleet_call }),
+    ...(platform_ms !== undefined && { platform_ms }),
+  };
 }
 
 /** Tools are kept only if they are not those of the call before. */

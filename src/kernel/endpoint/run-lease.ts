@@ -19,7 +19,7 @@ import { LEASE_MS, RENEW_MS } from "./lease-state.ts";
 const JUDGES = "/judges";
 
 /** What a rollout, or a call to a judge, met at its endpoint. */
-export interface Met extends Pick<RolloutReport, "failure" | "turns" | "calls" | "limited" | "latencies"> {
+export interface Met extends Pick<RolloutReport, "failure" | "turns" | "reused" | "calls" | "limited" | "latencies"> {
   readonly error: Pick<SerializedError, "message" | "retryable"> | null;
 }
 
@@ -202,7 +202,7 @@ function latenciesOf(latencies: Latencies | undefined): Pick<Outcomes, "latencie
 }
 
 function countMet(before: Outcomes, met: Met, now: number): Outcomes {
-  const { failure, error, turns, calls, limited = 0 } = met;
+  const { failure, error, turns, reused, calls, limited = 0 } = met;
   const past = now - before.counted_from >= SQUEEZE_STEP_MS;
   const from = past ? { ...before, calls: 0, limited: 0, counted_from: now } : before;
   const times = latenciesOf(addLatencies(before.latencies, met.latencies));
@@ -210,7 +210,7 @@ function countMet(before: Outcomes, met: Met, now: number): Outcomes {
   // An error that a retry cannot fix says nothing about the endpoint's health: the endpoint has answered.
   const failed = (failure === "provider" || failure === "timeout") && error?.retryable === true;
   if (failed) return { ...counted, streak: before.streak + 1, error: error.message };
-  return turns === 0 ? counted : { ...counted, ok_at: now, streak: 0, error: null };
+  return turns === (reused?.turns ?? 0) ? counted : { ...counted, ok_at: now, streak: 0, error: null };
 }
 
 function heldUntil({ grant: grantedLease, held_until = 0 }: LeaseState): number {

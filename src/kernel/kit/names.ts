@@ -115,6 +115,16 @@ export function partKey(scope: Scope, uploadId: string, number: number): string 
   return `${partsFolder(scope, uploadId)}${String(number).padStart(3, "0")}`;
 }
 
+/** Prefix of the answers of a project's models that may be used again. */
+export function answersFolder(scope: Scope): string {
+  return `${folderOf(scope)}answers/`;
+}
+
+/** An answer, by the period in which it came and the hash of its call. */
+export function answerKey(scope: Scope, period: number, sha256: string): string {
+  return `${answersFolder(scope)}${period}/${sha256}.json`;
+}
+
 export function trajectoryKey(scope: Scope, runId: string, sha256: string): string {
   return `${runFolder(scope, runId)}trajectories/${sha256}.json`;
 }

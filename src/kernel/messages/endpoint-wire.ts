@@ -41,6 +41,8 @@ export type TurnOutcome<Response = ModelResponse> = { readonly refusals?: readon
       readonly kind: "answered";
       readonly response: Response;
       readonly whole?: true;
+      /** It came from the project's cache: no call was sent. */
+      readonly from_cache?: true;
       readonly fleet_call?: FleetCallNote;
     }
   | { readonly kind: "prompt_too_long" }

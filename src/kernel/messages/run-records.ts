@@ -132,6 +132,9 @@ export type RolloutEntry = {
   completion_tokens: number;
   /** Part of the prompt tokens. */
   cached_tokens: number;
+  /** Turns whose answers came from the project's cache, and their tokens, which are not counted above. */
+  reused_turns: number;
+  reused_tokens: number;
   started_at: number | null;
   ended_at: number | null;
   error: string | null;

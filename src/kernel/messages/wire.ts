@@ -9,6 +9,7 @@ import type { RunLimits } from "../../contract/eval-request.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import type { ResolvedJudge } from "../../contract/judgement.ts";
 import type { Usage } from "../../contract/messages.ts";
+import type { ReusedUsage } from "../../contract/report.ts";
 import type { EnvironmentPin, RunFleet, RunSpec } from "../../contract/run-spec.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -68,6 +69,8 @@ export interface RolloutSpec extends RolloutSlot {
   readonly policy_version?: number;
   /** In a training run: the number of resets of the run before it began. */
   readonly policy_generation?: number;
+  /** As in the run's spec. */
+  readonly answer_cache?: boolean;
   /** Only in a run with a cap. */
   readonly budget?: RolloutBudget;
   /** As in the run's spec. */
@@ -140,7 +143,9 @@ export interface RolloutReport extends RolloutSlot {
   readonly limited?: number;
   /** Whether the last reply came whole, or as a stream that began late; absent if that is unknown. */
   readonly replies_whole?: boolean;
-  /** Latencies of its own turns only. */
+  /** Own turns whose answers came from the cache; absent if there are none. */
+  readonly reused?: ReusedUsage;
+  /** Latencies of the answered calls of its own turns. */
   readonly latencies?: Latencies;
   readonly usage: Usage;
   /** Replies that did not report their usage: the cost of the rollout is unknown. */

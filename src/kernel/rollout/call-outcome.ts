@@ -54,10 +54,10 @@ function eventsOf(rollout: Rollout, outcome: Came, around: Circumstances): reado
   switch (outcome.kind) {
     case "answered": {
       const { policy_version: dispatch_version } = around.spec;
-      const { response, fleet_call } = outcome;
+      const { response, fleet_call, from_cache } = outcome;
       const platform_ms = Math.max(0, around.at - around.began - response.latency_ms);
       const answered = { type: "answered", response, platform_ms, at: around.at } as const;
-      const called = fleet_call === undefined ? {} : { fleet_call };
+      const called = { ...(fleet_call && { fleet_call }), ...(from_cache && { from_cache }) };
       return [{ ...answered, ...called, ...(dispatch_version !== undefined && { dispatch_version }) }];
     }
     case "held":

@@ -213,7 +213,8 @@ async function orderOf(
     const together = spec.whole_groups ? { scored_together: spec.rollouts_per_example } : {};
     const address = spec.money?.addresses?.policy ?? null;
     const agent = spec.agent === undefined ? {} : { agent: spec.agent };
-    const paid = { ...call, ...agent, ...(address !== null && { address }), ...budgetOf(spec, member) };
+    const cache = spec.answer_cache === true ? { answer_cache: true } : {};
+    const paid = { ...call, ...agent, ...cache, ...(address !== null && { address }), ...budgetOf(spec, member) };
     return { scope, run_id, ...place, ...task, ...pinned, ...paid, ...dispatched, scored_in_place, ...together };
   } catch (thrown) {
     if (!isAboutTheRow(thrown)) throw thrown;

@@ -18,6 +18,7 @@ import type { Subrequests } from "../kit/subrequests.ts";
 import type { CalledBy, Held, Reach, TurnCall, TurnOutcome, Unasked } from "../messages/endpoint-wire.ts";
 import type { RolloutSpec } from "../messages/wire.ts";
 import { askedTools } from "../run/training/asked-tools.ts";
+import type { AnswerCache } from "./answer-cache.ts";
 
 export interface Departure {
   /** The rollout that calls. */
@@ -130,7 +131,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 export function modelCaller(
   spec: RolloutSpec,
   { player, tools }: Offer,
-  reach: Reach,
+  { reach, answers }: { readonly reach: Reach; readonly answers: AnswerCache },
   calls: Subrequests,
   turn: () => Promise<void> | null,
 ): CallModel {
@@ -139,6 +140,8 @@ export function modelCaller(
     const offered = await tools(from);
     const asked = turnCall(spec, from, player, offered);
     if ("kind" in asked) return asked;
+    const kept = await answers.find(asked);
+    if (kept !== null) return { kind: "answered", response: kept, from_cache: true };
     const call = (by?: CalledBy) => {
       leave();
       const made = by === undefined ? asked : turnCall(spec, from, player, offered, by);
@@ -148,7 +151,7 @@ export function modelCaller(
     let waited = largeTurn !== null;
     if (largeTurn !== null) await largeTurn;
     try {
-      return await calls.inTurn(
+      const came = await calls.inTurn<Awaited<ReturnType<CallModel>>>(
         async (connection) => {
           if (waited && !mayLeave()) return { kind: "later" };
           return await reach({ from, call, controller, connection, waitMs: Math.min(waitMs, latestMs()) });
@@ -163,6 +166,8 @@ export function modelCaller(
           }
         },
       );
+      if (came.kind === "answered") await answers.keep(asked, came.response);
+      return came;
     } catch (thrown) {
       if (signal.aborted && thrown === signal.reason) return { kind: "aborted" };
       throw thrown;

@@ -22,7 +22,7 @@ import { forkedRollout } from "../../core/rollout/fork.ts";
 import { newRollout, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import { charactersOf, sizeOf } from "../../core/size.ts";
-import { callHolder, endpointOpener } from "../endpoint/call.ts";
+import { callHolder, endpointOpener, type OpenEndpoint } from "../endpoint/call.ts";
 import { openMeans, rolloutFetch } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { makeTask, playerOf } from "../environment/make-task.ts";
@@ -50,6 +50,7 @@ import {
 import { storeTrajectory } from "../trajectory/store.ts";
 import { AgentDesk } from "./agent-desk.ts";
 import { describeEnd, refusalOfFinish } from "./agent-finish.ts";
+import { AnswerCache } from "./answer-cache.ts";
 import { spendingOf, withoutRest } from "./call-budget.ts";
 import { type CallBudgeting, endedWithoutHooks, RolloutDriver } from "./driver.ts";
 import { dryRun, quarantineOf } from "./dry-run.ts";
@@ -383,7 +384,9 @@ export class ShardRollout {
     const fetch = rolloutFetch(env, now, opened, this.#callsOf(clock));
     this.#ownsDatabase = needs.includes("sql");
     const sql = sqlOf(ctx, env, spec, this.#store, clock);
-    const reach = this.#noting(reachOf(env, spec, calls, now));
+    const open = endpointOpener(env, spec.scope, spec, now);
+    const reach = this.#noting(reachOf(env, spec, { open, calls, now }));
+    const answers = new AnswerCache(env, spec, open, calls, now);
     const seed = `${spec.seed}/${spec.example_id}/${spec.slot}/${spec.attempt}`;
     const opening = { rollout_id: spec.rollout_id, row: rollout, seed, secrets: opened.secrets };
     const ownTools = (of: Rollout) => toolsFor(environment, of);
@@ -399,7 +402,7 @@ export class ShardRollout {
         unrepeatable: (tool) => this.#store.beginUnrepeatable(tool),
         timer: clock.timer,
       }),
-      callModel: modelCaller(spec, offer, reach, calls, () => this.#memory.turn()),
+      callModel: modelCaller(spec, offer, { reach, answers }, calls, () => this.#memory.turn()),
       hold: spec.fleet === undefined ? callHolder(env, spec, now) : async (rollout) => rollout,
       callBudgeting: this.#callBudgetingOf(spec, offer),
       now,
@@ -527,7 +530,10 @@ export class ShardRollout {
 }
 
 /** A fleet reports for each call whether it waits. For an endpoint, an outage is checked before a call is retried. */
-function reachOf(env: Env, spec: RolloutSpec, calls: Subrequests, now: () => number): Reach {
-  if (spec.fleet !== undefined) return fleets().reach(env, spec, calls, now);
-  return endpointReach(endpointOpener(env, spec.scope, spec, now));
+function reachOf(
+  env: Env,
+  spec: RolloutSpec,
+  { open, calls, now }: Pick<Shard, "calls" | "now"> & { readonly open: OpenEndpoint },
+): Reach {
+  return spec.fleet === undefined ? endpointReach(open) : fleets().reach(env, spec, calls, now);
 }

@@ -397,6 +397,8 @@ function columnsOf(report: RolloutReport): Partial<RolloutEntry> {
     completion_tokens: report.usage.completion_tokens,
     cached_tokens: report.usage.cached_tokens ?? 0,
     unmetered: report.unmetered ?? 0,
+    reused_turns: report.reused?.turns ?? 0,
+    reused_tokens: report.reused?.tokens ?? 0,
     started_at: report.started_at,
     ended_at: report.ended_at,
     error: report.error === null ? null : JSON.stringify(report.error),

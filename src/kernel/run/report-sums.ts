@@ -11,7 +11,7 @@ import {
   type TokenPrices,
   tokenCost,
 } from "../../contract/judgement.ts";
-import type { LostUsage, RunReport } from "../../contract/report.ts";
+import type { LostUsage, ReusedUsage, RunReport } from "../../contract/report.ts";
 import { capOf } from "../../core/costs/run-costs.ts";
 import { RunningSummary } from "../../core/statistics/statistics.ts";
 import type { KeyRange, RolloutEntry, TaskMean } from "../messages/run-records.ts";
@@ -44,6 +44,8 @@ export type ReportRow = Pick<
   | "lost_calls"
   | "lost_micros"
   | "unmetered"
+  | "reused_turns"
+  | "reused_tokens"
   | "charge"
   | "finish_seq"
 >;
@@ -72,6 +74,7 @@ export class ReportSums {
   #cachedTokens = 0;
   #policyMicros: number | null = 0;
   #chargedMicros = 0;
+  readonly #reused = { reused_turns: 0, reused_tokens: 0 };
   readonly #judges: JudgeColumns = {
     judge_calls: 0,
     judge_prompt_tokens: 0,
@@ -95,6 +98,8 @@ export class ReportSums {
     this.#lost.lost_calls += row.lost_calls;
     this.#lost.lost_micros += row.lost_micros;
     this.#cachedTokens += row.cached_tokens;
+    this.#reused.reused_turns += row.reused_turns;
+    this.#reused.reused_tokens += row.reused_tokens;
     this.#policyMicros = sumOfCosts([this.#policyMicros, policyMicros(this.#prices, row)]);
     this.#chargedMicros += chargedBy(row);
     this.#judges.judge_calls += row.judge_calls;
@@ -120,6 +125,7 @@ export class ReportSums {
         cost_micros: this.#policyMicros,
         charged_micros: this.#chargedMicros,
         ...judgeUsage(this.#judges),
+        ...reusedUsage(this.#reused),
         ...lostUsage(this.#lost, this.#capped),
       },
     };
@@ -220,6 +226,14 @@ export function judgeUsage({
   const total_tokens = prompt_tokens + completion_tokens;
   const judge = { prompt_tokens, completion_tokens, total_tokens, calls, cost_micros };
   return calls === 0 ? {} : { judge };
+}
+
+/** Empty if no answer came from the cache. */
+export function reusedUsage({
+  reused_turns: turns,
+  reused_tokens: tokens,
+}: Pick<RolloutEntry, "reused_turns" | "reused_tokens">): { readonly reused?: ReusedUsage } {
+  return turns === 0 ? {} : { reused: { turns, tokens } };
 }
 
 /** Empty if no call was lost. */

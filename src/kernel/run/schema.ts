@@ -64,7 +64,7 @@ export const NEW_ROLLOUT = {
   ...{ stop_condition: null, is_truncated: 0, turns: 0, calls: 0, prompt_tokens: 0, completion_tokens: 0 },
   ...{ ended_at: null, error: null, reward: null, scores: null, scoring_errors: null, steps: null },
   ...{ judge_calls: 0, judge_prompt_tokens: 0, judge_completion_tokens: 0, judge_micros: null, judgements: null },
-  ...{ cached_tokens: 0, charge: null, finish_seq: null },
+  ...{ cached_tokens: 0, reused_turns: 0, reused_tokens: 0, charge: null, finish_seq: null },
   ...{ ceiling: 0, spent_micros: 0, asked: 0, needs: 0, lost_calls: 0, lost_micros: 0, unmetered: 0 },
 } as const satisfies Partial<RolloutEntry>;
 
@@ -107,6 +107,14 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
   { name: "unmetered", statements: ["alter table rollouts add column unmetered integer not null default 0"] },
   { name: "lost holds", statements: LOST_RESERVATIONS_SCHEMA },
   { name: "releases", statements: RELEASES_SCHEMA },
+  {
+    // Turns whose answers came from the project's cache, and their tokens, which are in no other column.
+    name: "reused answers",
+    statements: [
+      "alter table rollouts add column reused_turns integer not null default 0",
+      "alter table rollouts add column reused_tokens integer not null default 0",
+    ],
+  },
 ];
 
 /** The mutable state of the run itself, stored as one JSON value. */

@@ -27,7 +27,7 @@ import { TrainingStore } from "./training-store.ts";
 
 const REPORT_COLUMNS = `group_index, member, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
   prompt_tokens, completion_tokens, cached_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens,
-  judge_micros, charge, lost_calls, lost_micros, unmetered, finish_seq`;
+  judge_micros, charge, lost_calls, lost_micros, unmetered, reused_turns, reused_tokens, finish_seq`;
 
 /** What judging and training add to the accounting's transactions. They register here; accounting imports neither. */
 export interface AccountingHooks {

@@ -19,7 +19,7 @@ import { type Result, refuse } from "../messages/refusal.ts";
 import type { FinishedPage, RunRpc } from "../messages/rpc.ts";
 import type { RolloutEntry, RolloutRecord } from "../messages/run-records.ts";
 import type { TrajectoryRest } from "../messages/turn-wire.ts";
-import { costOf, judgeUsage, lostUsage, metricsOf } from "../run/report-sums.ts";
+import { costOf, judgeUsage, lostUsage, metricsOf, reusedUsage } from "../run/report-sums.ts";
 import { readTrajectory, trajectoriesIn } from "../trajectory/store.ts";
 import { lostRun, notFound, openRun, placeOfId } from "./read-run.ts";
 
@@ -236,6 +236,7 @@ function usageOf(
     ...{ prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
     ...(cached_tokens > 0 && { cached_tokens }),
     ...judgeUsage(entry),
+    ...reusedUsage(entry),
     ...lostUsage(entry, capOf(spec) !== null),
   };
 }
@@ -333,6 +334,7 @@ export function turnView(turn: StoredTurn, { steps, ...worth }: Credits): Rollou
     usage: turn.usage,
     latency_ms: turn.latency_ms,
     calls: turn.calls,
+    ...(turn.from_cache && { from_cache: true }),
     policy_version: turn.policy_version,
     ...(turn.first_policy_version && { first_policy_version: turn.first_policy_version }),
     ...(turn.dispatch_version !== undefined && { dispatch_version: turn.dispatch_version }),

@@ -133,7 +133,7 @@ function factsOf(turn: StoredTurn, at: number, { started_at, bytes }: TurnSlice)
 }
 
 function outlineTurn(turn: StoredTurn, { at_ms, stored_bytes }: TurnFacts): OutlineTurn {
-  const { index, latency_ms, calls, completion, prompt, is_truncated, tokens, tool_failed } = turn;
+  const { index, latency_ms, calls, from_cache, completion, prompt, is_truncated, tokens, tool_failed } = turn;
   const called = completion.tool_calls ?? [];
   const names = new Set(called.map(({ function: { name } }) => name.slice(0, LIMITS.nameCharacters)));
   const failed = prompt.append.filter((message) => message.role === "tool" && looksFailed(textOf(message)));
@@ -142,6 +142,7 @@ function outlineTurn(turn: StoredTurn, { at_ms, stored_bytes }: TurnFacts): Outl
     at_ms,
     latency_ms,
     calls,
+    ...(from_cache && { from_cache }),
     ...(prompt.after !== undefined && { after: prompt.after }),
     messages: prompt.append.length,
     tool_calls: called.length,

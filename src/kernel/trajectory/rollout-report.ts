@@ -9,8 +9,17 @@ import {
   shortError,
 } from "../../contract/errors.ts";
 import type { ToolDefinition } from "../../contract/messages.ts";
-import type { Trajectory } from "../../contract/trajectory.ts";
-import { callsOf, lastTools, ownTurns, type Rollout, trajectoryOf, usageOf } from "../../core/rollout/rollout.ts";
+import type { ReusedUsage } from "../../contract/report.ts";
+import { addUsage, type Trajectory, type Turn } from "../../contract/trajectory.ts";
+import {
+  callsOf,
+  isPaid,
+  lastTools,
+  ownTurns,
+  type Rollout,
+  trajectoryOf,
+  usageOf,
+} from "../../core/rollout/rollout.ts";
 import { taskText } from "../../core/rollout/task-text.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { toolsFor } from "../environment/offered-tools.ts";
@@ -44,7 +53,8 @@ export function reportOf(
 ): RolloutReport {
   const { group, slot, attempt, rollout_id, example_id, task_key, member } = spec;
   const turns = ownTurns(rollout);
-  const unmetered = turns.filter(({ usage }) => usage === null).length + (rollout.unmetered ?? 0);
+  const paid = turns.filter(isPaid);
+  const unmetered = paid.filter(({ usage }) => usage === null).length + (rollout.unmetered ?? 0);
   return {
     group,
     slot,
@@ -67,12 +77,17 @@ export function reportOf(
     turns: turns.length,
     calls: callsOf(rollout),
     limited: rollout.failed_calls.filter(({ status }) => status === 429).length,
-    ...(turns.length > 0 && { latencies: latenciesOf(turns) }),
+    ...(paid.length < turns.length && { reused: reusedBy(turns.filter((turn) => !isPaid(turn))) }),
+    ...(paid.length > 0 && { latencies: latenciesOf(paid) }),
     usage: usageOf(rollout),
     ...(unmetered > 0 && { unmetered }),
     started_at: rollout.started_at,
     ended_at: rollout.ended_at ?? rollout.started_at,
   };
+}
+
+function reusedBy(turns: readonly Turn[]): ReusedUsage {
+  return { turns: turns.length, tokens: addUsage(turns).total_tokens };
 }
 
 export function textOfTask({ prompt }: Pick<Rollout, "prompt">): Pick<RolloutReport, "task_text"> {

@@ -31,7 +31,15 @@ import { refuseEngine, refuseTraining } from "./training.ts";
 /** How a run samples and scores, both in the request and in the spec. */
 type Settings = Pick<
   RunSpec,
-  "model" | "sampling" | "limits" | "seed" | "shuffle" | "max_concurrent" | "min_scored" | "judge_cache"
+  | "model"
+  | "sampling"
+  | "limits"
+  | "seed"
+  | "shuffle"
+  | "max_concurrent"
+  | "min_scored"
+  | "judge_cache"
+  | "answer_cache"
 >;
 
 /** Which weights sample a run's calls, if that matters. */
@@ -97,12 +105,12 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
   const called = { description, endpoint: endpoint.value, judges: judges.value.judges, prices: money.prices };
   const uncapped = refuseCap(wanted, called);
   if (uncapped !== null) return uncapped;
-  const { model, sampling, seed, shuffle, rollouts_per_example, min_scored, judge_cache, max_cost_micros } = wanted;
+  const { model, sampling, seed, shuffle, rollouts_per_example, min_scored, max_cost_micros } = wanted;
   const settings = {
     ...{ model, sampling, seed, shuffle, rollouts_per_example, min_scored },
     ...playedBy(wanted),
     max_concurrent: Math.min(wanted.max_concurrent, most ?? wanted.max_concurrent),
-    ...(judge_cache !== undefined && { judge_cache }),
+    ...cachesOf(wanted),
   };
   return {
     ok: true,
@@ -123,6 +131,10 @@ function refuseAgent({ agent }: RunWanted): Result<never> | null {
 function playedBy({ agent, limits }: RunWanted): Pick<RunSpec, "limits" | "agent"> {
   if (agent === undefined) return { limits };
   return { limits: { rollout_timeout_s: AGENT_TIMEOUT_S, ...limits }, agent };
+}
+
+function cachesOf({ judge_cache, answer_cache }: RunWanted): Pick<RunSpec, "judge_cache" | "answer_cache"> {
+  return { ...(judge_cache !== undefined && { judge_cache }), ...(answer_cache === true && { answer_cache }) };
 }
 
 function fleetOf(

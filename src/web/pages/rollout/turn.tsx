@@ -119,7 +119,7 @@ function TurnHeading({
   readonly open: boolean;
   readonly onToggle: () => void;
 }) {
-  const { index, at_ms, latency_ms, usage, finish_reason, calls, is_truncated, tokens, prompt, trained } = turn;
+  const { index, at_ms, latency_ms, usage, finish_reason, calls, is_truncated, tokens, prompt } = turn;
   return (
     <header className="row turn-head">
       <h3>
@@ -138,7 +138,8 @@ function TurnHeading({
       {is_truncated && <Badge state={turnCutText(finish_reason)} tone="warn" />}
       {calls > 1 && <Badge state={`sent ${calls} times`} tone="warn" />}
       {tokens?.forked === true && index > 0 && <Badge state="forked" tone="warn" />}
-      {trained === false && <Badge state="not trained" tone="plain" />}
+      {turn.from_cache === true && <Badge state="from the cache" tone="plain" />}
+      {turn.trained === false && <Badge state="not trained" tone="plain" />}
       <Weights turn={turn} />
       {index > 0 && (
         <span className="soft">

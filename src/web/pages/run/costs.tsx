@@ -88,15 +88,21 @@ export function CostByRole({ run }: { readonly run: RunView }) {
             </p>
           ),
       )}
-      <LostCalls report={run.report} />
+      <UncountedCalls report={run.report} />
     </section>
   );
 }
 
-function LostCalls({ report: { usage, lost_reservations } }: Pick<RunView, "report">) {
-  const { lost } = usage;
+function UncountedCalls({ report: { turns, usage, lost_reservations } }: Pick<RunView, "report">) {
+  const { lost, reused } = usage;
   return (
     <>
+      {reused !== undefined && (
+        <p className="soft">
+          {countText(reused.turns)} of {countText(turns)} turns were answered from the cache, with{" "}
+          {countText(reused.tokens)} tokens that cost nothing and are not counted above.
+        </p>
+      )}
       {lost !== undefined && (
         <p className="soft">
           {callsText(lost.calls)} {lost.calls === 1 ? "was" : "were"} lost, with unknown cost

@@ -13,6 +13,7 @@ export function Settings({ run }: { readonly run: RunView }) {
     ["Rollouts of each", countText(rollouts_per_example)],
     ["Concurrent", countText(max_concurrent)],
     ["Must be scored", percentText(min_scored)],
+    ...(run.answer_cache === true ? [["Cache", "answers at temperature 0 are used again"] as const] : []),
     ["Order", `${shuffle ? "shuffled" : "as in the dataset"}, seed ${seed}`],
     ["Environment's code", <code key="digest">{run.environment.digest}</code>],
     ...Object.entries(judges).map(([name, { endpoint, model }]) => {
