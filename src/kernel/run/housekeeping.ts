@@ -60,7 +60,7 @@ export class RunHousekeeping {
 
   /** Whether the row has the run's current state. */
   isInRow(spec: RunSpec, stored: StoredStanding): boolean {
-    const { status, counts, dead_letters, settled_at } = this.#views.of(spec);
+    const { status, counts, dead_letters, settled_at } = this.#views.standing(spec);
     const { stored_bytes } = this.#store.head();
     const standing = { status, counts: { ...counts }, dead_letters, stored_bytes, finished_at: settled_at };
     return canonicalJson(standing) === canonicalJson({ ...stored, counts: stored.counts && { ...stored.counts } });
@@ -85,6 +85,7 @@ export class RunHousekeeping {
     const due = rowDueAt(this.clock(spec));
     if (due === null || due > this.#now()) return;
     try {
+      await this.#views.prepare(spec);
       await writeRow(this.#env, this.#store, spec, () => this.#views.of(spec), subrequests);
       this.#rowFailures = 0;
     } catch (thrown) {
@@ -96,6 +97,7 @@ export class RunHousekeeping {
 
   /** Notifies webhooks of events, and the audit log of released reservations. Never throws. */
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
+    await this.#views.prepare(spec);
     await this.#telling.tell(spec, subrequests);
     await this.#releases.tell(spec, subrequests);
   }

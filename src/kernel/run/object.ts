@@ -289,8 +289,10 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
     return this.#read((spec) => recordsOf(this.ctx.storage.sql, spec, this.#store.head(), trainingRecords));
   }
 
-  view() {
-    return this.#read((spec) => this.#views.of(spec));
+  async view() {
+    const spec = this.#readable();
+    if (spec !== null) await this.#views.prepare(spec);
+    return this.#read((known) => this.#views.of(known));
   }
 
   underWay() {
@@ -340,7 +342,7 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
   async events(after: number, waitMs: number) {
     if (this.#readable() === null) return null;
     if (waitMs > 0 && this.#store.head().last_event <= after) await this.#readers.next(waitMs);
-    return this.#read((spec) => eventsAfter(this.#store, after, () => this.#views.of(spec)));
+    return this.#read((spec) => eventsAfter(this.#store, after, () => this.#views.standing(spec)));
   }
 
   async deadLetter(queue: string, message: RunMessage): Promise<void> {

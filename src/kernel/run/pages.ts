@@ -86,7 +86,7 @@ const EVENTS_PER_READ = 1000;
 export function eventsAfter(
   store: RunStore,
   after: number,
-  view: () => LiveView,
+  view: () => Pick<LiveView, "counts" | "status">,
 ): { events: StoredEvent[]; ended: boolean } {
   const stored = store.events(after, EVENTS_PER_READ);
   const head = store.head();

@@ -25,6 +25,8 @@ const PREFIXES = 0x1_0000;
 export type ReportRow = Pick<
   RolloutEntry,
   | "group_index"
+  | "slot"
+  | "attempt"
   | "member"
   | "superseded_by"
   | "outcome"
@@ -50,14 +52,7 @@ export type ReportRow = Pick<
   | "finish_seq"
 >;
 
-/** Rows must come in order of groups: then the same rows give the same numbers to the last digit. */
-export function reportOfRows(spec: RunSpec, rows: Iterable<ReportRow>): RunReport {
-  const sums = new ReportSums(spec);
-  for (const row of rows) sums.add(row);
-  return sums.report();
-}
-
-/** Sums of rows, each added once, in any order. */
+/** Sums of rows, each added once. In order of groups the same rows give the same numbers to the last digit. */
 export class ReportSums {
   readonly #rolloutsPerExample: number;
   readonly #capped: boolean;

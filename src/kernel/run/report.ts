@@ -5,14 +5,19 @@ import { capOf } from "../../core/costs/run-costs.ts";
 import { leaseStatusReason } from "../endpoint/run-lease.ts";
 import { boundOf, PLATFORM_BOUNDS_MS } from "../messages/latency.ts";
 import type { LiveView } from "../messages/run-records.ts";
-import type { RunSpec } from "../messages/wire.ts";
+import type { RolloutSlot, RunSpec } from "../messages/wire.ts";
 import { chargedForPushes } from "./charges.ts";
 import { maxConcurrentOf, statusOf } from "./control.ts";
 import { refusedBy } from "./refusals.ts";
-import { ReportSums, reportOfRows } from "./report-sums.ts";
+import { ReportSums } from "./report-sums.ts";
 import type { RunHead } from "./schema.ts";
 import { appendEvent, pendingOf, plannedOf } from "./standing.ts";
 import type { RunStore } from "./store.ts";
+
+/** What a report is computed from: it changes with every end, retry and settlement. */
+function keyOf({ finished, retries_dispatched, settled_at }: RunHead): string {
+  return `${REPORT_FORM}/${finished}/${retries_dispatched}/${settled_at}`;
+}
 
 export function countsOf(spec: RunSpec, head: RunHead): RunCounts {
   return {
@@ -61,6 +66,14 @@ const STOPPED = {
   budget: "its max_cost_micros is reached",
 } as const;
 
+/** Rows of an ended run that are summed at once; between two slices other requests are answered. */
+const SLICE_ROWS = 2000;
+/** Raised when the same rows give another report: stored reports are then computed again. */
+const REPORT_FORM = 1;
+/** A larger report is not stored, but computed again by each instance of the object. */
+const MOST_STORED_CHARACTERS = 1_000_000;
+const BEFORE_ALL: RolloutSlot = { group: -1, slot: -1, attempt: -1 };
+
 /** Superseded attempts change the sums, so all rows must be read again. About this many rows are read per second. */
 const ROWS_WALKED_PER_S = 20_000;
 
@@ -77,7 +90,11 @@ export interface ViewParts {
   readonly training: (spec: RunSpec) => LiveView["training"];
 }
 
-/** Views of a run. Before its end each adds the ends since the last one; after it all are summed once, in order. */
+/**
+ * Views of a run. Before its end each adds the ends since the last one. After it all rows are summed once, in order, and
+ * the report is stored: call `prepare` before a view of a run that may have ended, or the view itself sums all rows, and
+ * nothing else is answered meanwhile.
+ */
 export class LiveViews {
   readonly #store: RunStore;
   readonly #now: () => number;
@@ -85,6 +102,7 @@ export class LiveViews {
   #made: { readonly of: string; readonly report: RunReport } | null = null;
   #sums: { readonly sums: ReportSums; readonly retries: number; readonly at: number } | null = null;
   #summed = 0;
+  #preparing: Promise<void> | null = null;
   /** The last progress event, as text. */
   #progress = "";
   #state: string | null = null;
@@ -97,6 +115,12 @@ export class LiveViews {
   }
 
   of(spec: RunSpec): LiveView {
+    const report = this.#report(spec, this.#store.head());
+    return { ...this.standing(spec), report, training: this.#parts.training(spec) };
+  }
+
+  /** The view without its report, which may take long. */
+  standing(spec: RunSpec): Omit<LiveView, "report" | "training"> {
     const head = this.#store.head();
     return {
       status: statusOf(head),
@@ -107,9 +131,53 @@ export class LiveViews {
       max_concurrent: maxConcurrentOf(spec, head),
       dead_letters: head.dead_letters,
       last_event: head.last_event,
-      report: this.#report(spec, head),
-      training: this.#parts.training(spec),
     };
+  }
+
+  /** Stores the report of an ended run, unless it is stored. Callers at the same time share the work. */
+  async prepare(spec: RunSpec): Promise<void> {
+    const head = this.#store.head();
+    if (head.settled_at === null || head.finished <= SLICE_ROWS || this.#known(keyOf(head)) !== null) return;
+    this.#preparing ??= this.#sumAll(spec, keyOf(head)).finally(() => {
+      this.#preparing = null;
+    });
+    await this.#preparing;
+  }
+
+  /** Stops if the run continues meanwhile: its rows change then. */
+  async #sumAll(spec: RunSpec, key: string): Promise<void> {
+    const sums = new ReportSums(spec);
+    for (let after: RolloutSlot | null = BEFORE_ALL; after !== null; ) {
+      after = this.#addSlice(sums, after);
+      await scheduler.wait(0);
+      if (keyOf(this.#store.head()) !== key) return;
+    }
+    this.#keep(key, sums.report());
+  }
+
+  /** Returns the place of the last row of the slice; null if it was the last one of all. */
+  #addSlice(sums: ReportSums, after: RolloutSlot): RolloutSlot | null {
+    let [last, rows] = [after, 0];
+    for (const row of this.#store.reportRows(after, SLICE_ROWS)) {
+      sums.add(row);
+      last = { group: row.group_index, slot: row.slot, attempt: row.attempt };
+      rows += 1;
+    }
+    return rows < SLICE_ROWS ? null : last;
+  }
+
+  /** The report of an ended run that was computed before; null if there is none. */
+  #known(key: string): RunReport | null {
+    if (this.#made?.of !== key) {
+      const report = this.#store.report(key);
+      if (report !== null) this.#made = { of: key, report };
+    }
+    return this.#made?.of === key ? this.#made.report : null;
+  }
+
+  #keep(key: string, report: RunReport): void {
+    this.#made = { of: key, report };
+    if (JSON.stringify(report).length <= MOST_STORED_CHARACTERS) this.#store.saveReport({ key, report });
   }
 
   /**
@@ -142,13 +210,21 @@ export class LiveViews {
     return { ...report, usage, ...capped, ...platformTime(head) };
   }
 
-  #ofRows(spec: RunSpec, { finished, retries_dispatched, settled_at }: RunHead): RunReport {
-    const of = `${finished}/${retries_dispatched}/${settled_at}`;
-    if (this.#made?.of === of) return this.#made.report;
-    const report = settled_at === null ? this.#soFar(spec) : reportOfRows(spec, this.#store.reportRows());
+  #ofRows(spec: RunSpec, head: RunHead): RunReport {
+    const key = keyOf(head);
+    if (head.settled_at !== null) return this.#known(key) ?? this.#ofEnded(spec, key);
+    if (this.#made?.of === key) return this.#made.report;
+    const report = this.#soFar(spec);
     // Sums that include superseded rows will be replaced soon: they are not cached.
-    const current = settled_at !== null || this.#sums?.retries === retries_dispatched;
-    this.#made = current ? { of, report } : null;
+    this.#made = this.#sums?.retries === head.retries_dispatched ? { of: key, report } : null;
+    return report;
+  }
+
+  #ofEnded(spec: RunSpec, key: string): RunReport {
+    const sums = new ReportSums(spec);
+    for (let after: RolloutSlot | null = BEFORE_ALL; after !== null; ) after = this.#addSlice(sums, after);
+    const report = sums.report();
+    this.#keep(key, report);
     return report;
   }
 

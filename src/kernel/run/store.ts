@@ -5,6 +5,7 @@
 import type { CancelReason } from "../../contract/errors.ts";
 import type { EventName } from "../../contract/event-names.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import type { RunReport } from "../../contract/report.ts";
 import type { RolloutStatus } from "../../contract/run.ts";
 import { QuarantineStore } from "../environment/quarantine.ts";
 import { migrate } from "../kit/migrate.ts";
@@ -25,7 +26,7 @@ import { Shards } from "./shards.ts";
 import { NEW_TRAINING } from "./training-state.ts";
 import { TrainingStore } from "./training-store.ts";
 
-const REPORT_COLUMNS = `group_index, member, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
+const REPORT_COLUMNS = `group_index, slot, attempt, member, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
   prompt_tokens, completion_tokens, cached_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens,
   judge_micros, charge, lost_calls, lost_micros, unmetered, reused_turns, reused_tokens, finish_seq`;
 
@@ -35,6 +36,12 @@ export interface AccountingHooks {
   readonly onEnded: (store: RunStore, row: RolloutEntry, ending: Ending) => Partial<RolloutEntry>;
   /** Members of the group have ended, maybe all of them. `made`: the training samples of the whole group, if any. */
   readonly onGroupEnded: (store: RunStore, spec: RunSpec, group: number, made: GroupSamples | null) => void;
+}
+
+/** `key`: what the report was computed from. */
+interface StoredReport {
+  readonly key: string;
+  readonly report: RunReport;
 }
 
 type GroupReward = { seq: number; id: string; status: RolloutStatus; reward: number | null };
@@ -280,11 +287,21 @@ export class RunStore {
     return this.#rows.one<{ n: number }>(`select count(*) as n from rollouts where ${scored}`)?.n ?? 0;
   }
 
-  /** The rows of all finished rollouts, from which a report is computed, by group. Streamed. */
-  reportRows(): Iterable<ReportRow> {
-    return this.#sql.exec<ReportRow>(
-      `select ${REPORT_COLUMNS} from rollouts where status = 'done' order by group_index, slot, attempt`,
-    );
+  /** The rows of finished rollouts after this one, from which a report is computed, by group: at most `limit`. Streamed. */
+  reportRows(after: RolloutSlot, limit: number): Iterable<ReportRow> {
+    const query = `select ${REPORT_COLUMNS} from rollouts
+      where status = 'done' and (group_index, slot, attempt) > (?, ?, ?) order by group_index, slot, attempt limit ?`;
+    return this.#sql.exec<ReportRow>(query, after.group, after.slot, after.attempt, limit);
+  }
+
+  /** The report that was stored with this key; null if there is none. */
+  report(key: string): RunReport | null {
+    const stored = this.#storage.kv.get<StoredReport>("report");
+    return stored?.key === key ? stored.report : null;
+  }
+
+  saveReport(stored: StoredReport): void {
+    this.#storage.kv.put("report", stored);
   }
 
   /** The same rows for rollouts that ended after `finishSeq`, in the order of their ends. */

@@ -50,7 +50,7 @@ async function until(id: string, stands: (run: RunView) => boolean): Promise<Run
 }
 
 function running(id: string): Promise<number> {
-  return api.inRun(id, (object) => object.view()?.counts.in_flight ?? -1);
+  return api.inRun(id, async (object) => (await object.view())?.counts.in_flight ?? -1);
 }
 
 function hanging(endpoint: string, max_concurrent = 10) {

@@ -305,7 +305,7 @@ test("a message that fails is retried by itself, and the others are acknowledged
   const { within, id: other, report } = await answeredUnscored();
   await env.STORE.delete(trajectoryKey(platform.scope, other, report.digest ?? ""));
   expect(await deliver("rollout-scores", [{ ...good, run_id: other }, good])).toEqual(["1"]);
-  expect(await within((run) => run.view()?.counts.in_flight)).toBe(1);
+  expect(await within(async (run) => (await run.view())?.counts.in_flight)).toBe(1);
 });
 
 test("a run whose creation was interrupted before its object existed is created by the next read", async () => {
