@@ -81,8 +81,8 @@ export async function expectGone(
 ): Promise<void> {
   expect(await rowsOfRun(runId)).toEqual({ runs: 0, trainer_tokens: 0 });
   expect(await keysUnder(runFolder(api.scope, runId))).toEqual([]);
-  const left = await api.inRun(runId, (run, { storage }) => {
-    return { view: run.view(), kv: [...storage.kv.list()].map(([key]) => key), tables: tablesOf(storage) };
+  const left = await api.inRun(runId, async (run, { storage }) => {
+    return { view: await run.view(), kv: [...storage.kv.list()].map(([key]) => key), tables: tablesOf(storage) };
   });
   expect(left).toEqual({ view: null, kv: ["freed_at"], tables: [] });
   for (const shard of shards) expect(await storedIn(shard)).toEqual([]);
