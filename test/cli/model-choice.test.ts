@@ -64,6 +64,12 @@ test("an environment that the policy was not trained on is refused with the name
   expect(forced.environment_args).toBeUndefined();
 });
 
+test("answers of the bundled policy are not cached, because a training changes its weights", () => {
+  const [exit, message] = refusal(() => chooseModel({ answer_cache: true }, "calculator", POLICY, options));
+  expect(exit).toBe(EXIT.usage);
+  expect(message).toContain("set another endpoint with -b or -e");
+});
+
 test("a remote platform has no policy: the endpoint must be named", () => {
   const [exit, message] = refusal(() => chooseModel({}, "calculator", ELSEWHERE, options));
   expect([exit, message]).toEqual([EXIT.usage, "calculator needs a model: set its endpoint with -b"]);

@@ -165,6 +165,10 @@ function policyChoice(
   if (draft.model !== undefined && draft.model !== POLICY_MODEL) {
     throw usageError(`the endpoint of ${draft.model} is required: -b`, "base-url");
   }
+  if (draft.answer_cache === true) {
+    const why = "the weights of the bundled policy change with each training, and the cache would not notice";
+    throw usageError(`${why}: set another endpoint with -b or -e`, "cache");
+  }
   const needed = `${environment} needs a model: set its endpoint with -b`;
   if (policyUrl === null) throw usageError(needed, "base-url");
   const known = knownEnvironment(environment);
