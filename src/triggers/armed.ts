@@ -4,6 +4,9 @@
  * A change of a schedule is announced to the object before it is written to the database (`expect`). If the platform
  * stops in between, the object reads the trigger when that time comes, so no schedule is lost. Until then only the
  * change itself takes its announcement back: another change may have read the trigger before it was written.
+ *
+ * Reads of the trigger can overlap. A change is written before its read begins, so a read has all changes of the reads
+ * that began before it. A read that ends after a later one changes no schedule.
  */
 import { nextDue } from "./schedule.ts";
 import type { TriggerSchedule } from "./wire.ts";
@@ -28,14 +31,20 @@ interface Expected {
   readonly change?: string | null;
 }
 
-/** A read of the trigger: when it began, and the change after which it was made; null if that was not announced. */
+/** A read of the trigger. */
 export interface ScheduleRead {
   readonly began: number;
+  /** The change after which it was made; null if that was not announced. */
   readonly change: string | null;
+  /** Counts the reads of this object, which begin in this order and may end in another. */
+  readonly order: number;
 }
 
 export class ArmedSchedule {
   readonly #kv: SyncKvStorage;
+  #begunReads = 0;
+  /** The order of the latest read that was taken over. */
+  #latestRead = 0;
 
   constructor({ kv }: DurableObjectStorage) {
     this.#kv = kv;
@@ -69,13 +78,21 @@ export class ArmedSchedule {
     return armed !== null && armed.next === next && isSame(armed.schedule, schedule);
   }
 
-  /** `wanted`: what the trigger has now; null if it has none or is disabled. The same schedule keeps its next time. */
-  set(wanted: TriggerSchedule | null, { began, change }: ScheduleRead, now: number): void {
+  /** Call it before the trigger is read. `change`: the announced change that has been made. */
+  beginRead(change: string | null, now: number): ScheduleRead {
+    this.#begunReads += 1;
+    return { began: now, change, order: this.#begunReads };
+  }
+
+  /** `wanted`: what the read found; null: no schedule, or disabled. The same schedule keeps its next time. */
+  set(wanted: TriggerSchedule | null, { began, change, order }: ScheduleRead, now: number): void {
     const { armed } = this;
     const expected = this.#kv.get<Expected>(EXPECTED);
     const origin = expected?.origin ?? armed?.origin ?? "";
     const isOwn = change !== null && expected?.change === change;
     if (expected !== undefined && (isOwn || expected.at <= began)) this.#kv.delete(EXPECTED);
+    if (order < this.#latestRead) return;
+    this.#latestRead = order;
     if (wanted !== null && armed !== null && isSame(wanted, armed.schedule)) return;
     this.#put(wanted, origin, now);
   }

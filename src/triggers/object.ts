@@ -156,11 +156,11 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
 
   /** The schedule that the trigger has now. `change`: the announced change that has been made. */
   async #readSchedule(of: TriggerPlace, change: string | null = null): Promise<void> {
-    const began = this.now();
+    const read = this.#schedule.beginRead(change, this.now());
     const trigger = await getTrigger(this.env.DB, of.scope, of.trigger_id);
     if (this.#tombstone.stands) return;
     const wanted = trigger?.disabled_at === null ? trigger.schedule : null;
-    this.#schedule.set(wanted, { began, change }, this.now());
+    this.#schedule.set(wanted, read, this.now());
   }
 
   /** If the schedule's time has come, starts the run, or lets it wait for the previous one. */

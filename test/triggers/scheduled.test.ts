@@ -77,9 +77,10 @@ function interrupt(object: TriggerObject, between: () => Promise<void>): void {
   Object.defineProperty(object, "env", { value: { ...whole, DB }, configurable: true });
 }
 
-async function scheduleRow(id: string, cron: string): Promise<void> {
+/** `cron`: null for no schedule. */
+async function scheduleRow(id: string, cron: string | null): Promise<void> {
   const written = env.DB.prepare("update triggers set schedule = ?, map = '{}' where id = ?");
-  await written.bind(JSON.stringify({ cron, timezone: "UTC" }), id).run();
+  await written.bind(cron === null ? null : JSON.stringify({ cron, timezone: "UTC" }), id).run();
 }
 
 const idAt = (time: number) => `schedule.${new Date(time).toISOString()}`;
@@ -206,6 +207,33 @@ test("a schedule that is changed while the alarm reads the old one stays, and st
   expect(await on.within((_, { storage }) => storage.getAlarm())).toBe(next);
   await on.at(next);
   expect(await logOf(on)).toEqual([[idAt(next), "started"]]);
+});
+
+test("a read of the schedule that ends after a later one does not bring back what it found", async () => {
+  for (const older of [null, "0 0 1 1 *"]) {
+    const on = await scheduled();
+    await scheduleRow(on.of.trigger_id, older);
+    await on.within(async (object) => {
+      object.now = () => on.due - 1;
+      interrupt(object, async () => {
+        await scheduleRow(on.of.trigger_id, HOURLY.cron);
+        await object.changed(on.of);
+      });
+      await object.changed(on.of);
+    });
+    await on.at(on.due);
+    expect(await logOf(on)).toEqual([[idAt(on.due), "started"]]);
+  }
+});
+
+test("an announced change whose read ends after a later one takes its announcement back", async () => {
+  const on = await scheduled();
+  await on.within(async (object, { storage }) => {
+    await object.expectChange(on.of, "http://platform.test", "this");
+    interrupt(object, () => object.changed(on.of));
+    await object.changed(on.of, "this");
+    expect(await storage.getAlarm()).toBe(on.due);
+  });
 });
 
 test("a start that is refused is in the log, and the schedule goes on", async () => {
