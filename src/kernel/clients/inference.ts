@@ -45,6 +45,7 @@ import {
 } from "./refusal.ts";
 import { refusalKind } from "./refusal-kind.ts";
 import type { ReplyReservation } from "./reply-reservation.ts";
+import { beginningOf } from "./reply-words.ts";
 import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
 
 /** Where a call goes, and the fields that every call has. */
@@ -308,7 +309,8 @@ function failure(error: RolloutError, retryable: boolean, retry_after_ms: number
 }
 
 // The body of a reply as JSON. A parser's message about invalid JSON quotes a part of the text, which may be part of a
-// key that the server repeats. So the errors here state facts about the reply and never quote it.
+// key that the server repeats. So it is never shown: the errors here quote the beginning of the reply without the key.
+// A stream is not quoted: the pieces of a key may be in several events.
 
 /** The parsed reply, without the key of the call. Throws `InvalidModelResponseError` if it is not JSON. */
 async function replyJson(
@@ -351,9 +353,9 @@ async function replyJson(
     if (thrown instanceof SyntaxError) {
       const type = /^[\w.+/-]{1,80}/.exec(response.headers.get("content-type") ?? "")?.[0];
       const as = withoutKey(type ?? "without a content type", api_key);
-      throw new InvalidModelResponseError(
-        `the reply is not JSON: status ${response.status}, ${as}, ${characters} characters`,
-      );
+      const facts = `status ${response.status}, ${as}, ${characters} characters`;
+      const quote = beginningOf(reader.plainText ?? "", api_key);
+      throw new InvalidModelResponseError(`the reply is not JSON: ${facts}${quote === "" ? "" : `: ${quote}`}`);
     }
     if (!(thrown instanceof RangeError)) throw thrown;
     throw new InvalidModelResponseError("the reply is nested too deeply");

@@ -1,7 +1,9 @@
 /** The error message of a server, in whatever format: short, and without the key of the call. */
-import { withoutKey } from "./without-key.ts";
+import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
 
 const LONGEST_QUOTE = 200;
+/** More than a quote: white space and keys are shortened. */
+const READ_FOR_QUOTE = 1000;
 
 /** Null if the text is not JSON. */
 export function parsedJson(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
@@ -27,6 +29,16 @@ export function quotedWords(body: unknown, api_key: string | null): string {
 /** The key is removed before the text is cut: a cut through the key would leave a part of it. */
 export function shortly(text: string, api_key: string | null): string {
   return withoutKey(text, api_key).slice(0, LONGEST_QUOTE);
+}
+
+/**
+ * The beginning of a reply that is not JSON, on one line. Empty if it may have the key in a form that is not removed:
+ * broken over lines, or with escapes.
+ */
+export function beginningOf(reply: string, api_key: string | null): string {
+  const clean = replyWithoutKey(reply.slice(0, READ_FOR_QUOTE), api_key);
+  if (mayHoldKey(() => clean.replaceAll(/\s/g, ""), api_key)) return "";
+  return shortly(clean.replaceAll(/[\s\p{Cc}]+/gu, " ").trim(), api_key);
 }
 
 /** A member of a value of any type. */

@@ -42,7 +42,8 @@ export function mayHoldKey(textOf: () => string, api_key: string | null): boolea
 export function withoutKey(text: string, api_key: string | null): string {
   if (api_key === null || api_key === "") return text;
   if (isSecret(api_key)) {
-    return withoutBegin(withoutForms(text, writtenForms(api_key), MARK), api_key);
+    const forms = writtenForms(api_key);
+    return forms.reduce(withoutBegin, withoutForms(text, forms, MARK));
   }
   const literal = api_key.replaceAll(/\W/g, "\\$&");
   return text.replaceAll(new RegExp(`(?<![\\w-])${literal}(?![\\w-])`, "g"), MARK);
@@ -68,10 +69,11 @@ function inBase64(key: string): string[] {
   return cores.flatMap((core) => [core, core.replaceAll("+", "-").replaceAll("/", "_")]);
 }
 
-function withoutBegin(text: string, key: string): string {
-  const [first = "", ...pieces] = text.split(key.slice(0, BEGIN));
-  const rest = key.slice(BEGIN);
-  if (key.length <= BEGIN) return text;
+/** `form`: one of the written forms of the key. */
+function withoutBegin(text: string, form: string): string {
+  const [first = "", ...pieces] = text.split(form.slice(0, BEGIN));
+  const rest = form.slice(BEGIN);
+  if (form.length <= BEGIN) return text;
   return [first, ...pieces.map((piece) => MARK + piece.slice(sharedLength(piece, rest)))].join("");
 }
 

@@ -162,7 +162,7 @@ test("a key that a server splits over two parts of its reasoning is in nothing t
   expect(JSON.stringify(outcome)).not.toContain(api_key);
 });
 
-test("an event that is not JSON is reported by the size of the reply, never with a part of it", async () => {
+test("an event that is not JSON is reported by the size of the reply, never with a part of it: it may be a piece of the key", async () => {
   const outcome = await callWith({ kind: "stream", text: 'data: {"a":#k=sk-or-v1-secret\n\n' });
   expect(outcome).toMatchObject({
     error: { message: expect.stringMatching(/^the reply is not JSON: status 200, text.event-stream, \d+ characters$/) },

@@ -45,22 +45,32 @@ test("R-loop-12: content is sent unchanged, the role text as user, and null or e
   });
 });
 
-test("a body that is not JSON is reported by its size and type, never with a part of it, which may be the key", async () => {
-  const api_key = "rk_abc1234567890";
-  const model = await startScriptedModel({
-    reply: () => ({ fault: { kind: "garbage", text: api_key } }),
-  });
+const KEY = "rk_abc1234567890-wxyz";
+
+test.each([
+  ["<html>\n  <title>Just a moment...</title>", ": <html> <title>Just a moment...</title>"],
+  [`you sent Bearer ${KEY}`, ": you sent Bearer [key]"],
+  [`{"a": ${KEY}`, ': {"a": [key]'],
+  // The key's base64 shares its first and last characters with its neighbours.
+  [`<${btoa(`Bearer ${KEY}`)}>`, ": <QmVhcmVyIH[key]g==>"],
+  [`<${btoa(`Bearer ${KEY}`)}>`.slice(0, 30), ": <QmVhcmVyIH[key]"],
+  [KEY.slice(0, 12), ": [key]"],
+  [`${"x".repeat(195)} ${KEY}`, `: ${"x".repeat(195)} [key`],
+  [`${"x ".repeat(480)}${"y".repeat(30)}${KEY}`, `: ${"x ".repeat(100)}`],
+  [`${btoa(KEY).slice(0, 16)}\n${btoa(KEY).slice(16)}`, ""],
+  ["<p>\\u0072k_abc1234567890-wxyz</p>", ""],
+  ["", ""],
+])("a body that is not JSON is quoted without the key, or not at all: %j", async (text, quote) => {
+  const model = await startScriptedModel({ reply: () => ({ fault: { kind: "garbage", text } }) });
   const { signal } = new AbortController();
   const call = { model: "m", messages: [], tools: [], sampling: {}, idempotency_key: "k" };
   try {
-    const outcome = await callModel({ ...call, base_url: model.url, api_key, signal });
+    const outcome = await callModel({ ...call, base_url: model.url, api_key: KEY, signal });
+    const message = `the reply is not JSON: status 200, application/json, ${text.length} characters${quote}`;
     expect(outcome).toMatchObject({
       kind: "failed",
       retryable: true,
-      error: {
-        name: "InvalidModelResponseError",
-        message: "the reply is not JSON: status 200, application/json, 16 characters",
-      },
+      error: { name: "InvalidModelResponseError", message },
     });
   } finally {
     await model.stop();
