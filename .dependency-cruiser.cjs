@@ -82,6 +82,7 @@ const OWNERS = {
   "drizzle-orm": ["src/kernel/db", ...SLICES],
   openai: ["src/kernel/clients"],
   croner: ["src/triggers"],
+  "csv-parse": ["src/cli"],
   stripe: ["src/billing"],
   hono: ["src/kernel/http", "src/accounts"],
   jose: ["src/accounts"],

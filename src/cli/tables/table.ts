@@ -6,8 +6,8 @@ import { findLost } from "../../contract/lost-json.ts";
 import { usageError } from "../exit.ts";
 import type { Bytes } from "./bytes.ts";
 import { type Columns, checkColumns, namesIn, type Piece, type Row, taskRow } from "./columns.ts";
-import { fieldsOf } from "./csv.ts";
-import { type Record, recordsOf, type Separator } from "./records.ts";
+import type { CsvRecord, Separator } from "./csv.ts";
+import { type Line, linesOf } from "./lines.ts";
 
 const FORMATS = {
   parquet: "parquet",
@@ -54,7 +54,9 @@ async function piecesOf(
   from: number,
   wanted: number,
 ): Promise<AsyncIterable<Piece>> {
-  if (format === "jsonl") return checked(grouped(bytes, from, null, jsonRow(bytes.name)), columns, bytes.name);
+  if (format === "jsonl") {
+    return checked(grouped(linesOf(bytes, from), from, jsonRow(bytes.name)), columns, bytes.name);
+  }
   if (format !== "parquet") return await csvPieces(bytes, format === "csv" ? "," : "\t", columns, from);
   // Loaded for Parquet only: commands start without it.
   const { parquetPieces } = await import("./parquet.ts");
@@ -71,15 +73,14 @@ async function* checked(pieces: AsyncIterable<Piece>, columns: Columns, name: st
   }
 }
 
-async function* grouped(
-  bytes: Bytes,
+async function* grouped<Record extends { readonly end: number }>(
+  records: AsyncIterable<Record>,
   from: number,
-  separator: Separator,
   rowOf: (record: Record) => Row | null,
 ): AsyncGenerator<Piece> {
   let rows: Row[] = [];
   let [start, next] = [from, from];
-  for await (const record of recordsOf(bytes, from, separator)) {
+  for await (const record of records) {
     const row = rowOf(record);
     next = record.end;
     if (row !== null) rows.push(row);
@@ -90,7 +91,7 @@ async function* grouped(
   if (next > start) yield { rows, next };
 }
 
-function jsonRow(name: string): (record: Record) => Row | null {
+function jsonRow(name: string): (line: Line) => Row | null {
   return ({ text, end }) => {
     const line = text.replace(/^\uFEFF/, "");
     if (line.trim() === "") return null;
@@ -114,31 +115,35 @@ function jsonRow(name: string): (record: Record) => Row | null {
 /** Every value of a CSV file is a text. Its first record names the columns. */
 async function csvPieces(
   bytes: Bytes,
-  separator: "," | "\t",
+  separator: Separator,
   columns: Columns,
   from: number,
 ): Promise<AsyncIterable<Piece>> {
-  const { header, end } = await headerOf(bytes, separator);
+  // Loaded for CSV and TSV only: commands start without it.
+  const { csvRecords } = await import("./csv.ts");
+  const { header, end } = await headerOf(bytes.name, csvRecords(bytes, 0, separator));
   checkColumns(columns, header, bytes.name);
-  return grouped(bytes, Math.max(from, end), separator, (record) => {
-    if (record.text === "" && header.length > 1) return null;
-    const fields = fieldsOf(record.text, separator);
-    const at = `${bytes.name}: the row that ends at byte ${record.end}`;
-    if (fields === null) throw usageError(`${at} has text after a closing quote`, "file");
+  const start = Math.max(from, end);
+  return grouped(csvRecords(bytes, start, separator), start, ({ fields, end }) => {
+    const isBlank = fields.length === 1 && fields[0] === "";
+    if (isBlank && header.length > 1) return null;
     if (fields.length !== header.length) {
+      const at = `${bytes.name}: the row that ends at byte ${end}`;
       throw usageError(`${at} has ${fields.length} fields; the first row names ${header.length} columns`, "file");
     }
     return Object.fromEntries(header.map((name, column) => [name, fields[column]]));
   });
 }
 
-async function headerOf(bytes: Bytes, separator: "," | "\t"): Promise<{ header: readonly string[]; end: number }> {
-  for await (const { text, end } of recordsOf(bytes, 0, separator)) {
-    const header = fieldsOf(text.replace(/^\uFEFF/, ""), separator) ?? [];
-    const twice = header.find((name, at) => header.indexOf(name) < at);
-    if (twice !== undefined) throw usageError(`${bytes.name}: the first row names the column ${twice} twice`, "file");
-    if (header.length > 0 && !header.includes("")) return { header, end };
-    throw usageError(`${bytes.name}: the first row must name every column`, "file");
+async function headerOf(
+  name: string,
+  records: AsyncIterable<CsvRecord>,
+): Promise<{ header: readonly string[]; end: number }> {
+  for await (const { fields: header, end } of records) {
+    const twice = header.find((column, at) => header.indexOf(column) < at);
+    if (twice !== undefined) throw usageError(`${name}: the first row names the column ${twice} twice`, "file");
+    if (!header.includes("")) return { header, end };
+    throw usageError(`${name}: the first row must name every column`, "file");
   }
-  throw usageError(`${bytes.name}: is empty; the first row must name the columns`, "file");
+  throw usageError(`${name}: is empty; the first row must name the columns`, "file");
 }

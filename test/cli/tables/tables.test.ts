@@ -208,10 +208,79 @@ test.each([
   ["a,,b\n", /the first row must name every column/],
   ["a,a\n1,2\n", /names the column a twice/],
   ["a,b\n1\n", /the row that ends at byte 6 has 1 fields; the first row names 2 columns/],
-  ['a,b\n"1"x,2\n', /has text after a closing quote/],
+  ['a,b\n"1"x,2\n', /the row at byte 4 has text after a closing quote/],
+  ['a,b\n1,2\n1,"""2"" ""x"y"\n', /the row at byte 8 has text after a closing quote/],
+  ['\uFEFF"a"b,c\n', /the row at byte 3 has text after a closing quote/],
   ['a,b\n"1,2\n', /the row at byte 4 has a quote that is not closed/],
 ])("CSV %j is refused", async (text, message) => {
   await expect(rowsOf(bytesOf(text, "x.csv"))).rejects.toThrow(message);
+});
+
+test("CSV continues at the byte where any row ended, also after a byte order mark", async () => {
+  const rows = ['"1, ""é""\n",a\r\n', "2,b\n", "\n", '"3",""\n', "4,€"];
+  const expected = [
+    { n: '1, "é"\n', x: "a" },
+    { n: "2", x: "b" },
+    { n: "3", x: "" },
+    { n: "4", x: "€" },
+  ];
+  const text = `\uFEFFn,"x"\r\n${rows.join("")}`;
+  const starts = [0, 0, 1, 2, 2, 3, 4].map((left, at) => [left, at === 0 ? 0 : rows.slice(at - 1).join("")] as const);
+  for (const [left, rest] of starts) {
+    const from = rest === 0 ? 0 : Buffer.byteLength(text) - Buffer.byteLength(rest);
+    for (const chunk of [1, 1000]) {
+      expect(await rowsOf(bytesOf(text, "x.csv", chunk), [], from)).toEqual(expected.slice(left));
+    }
+  }
+});
+
+test("CSV that is not UTF-8 is refused with the byte where its row begins", async () => {
+  const text = Buffer.concat([Buffer.from("a,b\n1,2\n3,"), Buffer.from([0xff, 10])]);
+  const stream = async function* (start: number) {
+    yield text.subarray(start);
+  };
+  const bytes = { ...bytesOf("a,b\n", "x.csv"), stream };
+  await expect(rowsOf(bytes)).rejects.toThrow(/x.csv: the row at byte 8 is not UTF-8/);
+});
+
+test.each([
+  ["one field", "is longer than 16 MiB", "a", "a"],
+  ["lines in a quoted field", "is longer than 16 MiB", '"', "\n"],
+  ["empty fields", "has more than 100000 fields", ",", ","],
+])("a row of CSV without an end, of %s, is refused before it fills the memory", async (_, message, first, rest) => {
+  let sent = 0;
+  const endless: Bytes = {
+    ...bytesOf("a,b\n", "endless.csv"),
+    stream: async function* (start) {
+      if (start === 0) yield Buffer.from("a,b\n");
+      yield Buffer.from(first);
+      for (; ; sent += 1) yield Buffer.alloc(1024 * 1024, rest);
+    },
+  };
+  await expect(rowsOf(endless)).rejects.toThrow(`endless.csv: the row at byte 4 ${message}`);
+  expect(sent).toBeLessThan(40);
+});
+
+test("an error of the source is not an error of the CSV, and a reader that stops ends the source", async () => {
+  let ended = false;
+  const stream = async function* (start: number) {
+    try {
+      if (start === 0) yield Buffer.from("a,b\n");
+      for (;;) yield Buffer.from(`1,${"2".repeat(100_000)}\n`);
+    } finally {
+      ended = true;
+    }
+  };
+  const bytes = { ...bytesOf("a,b\n", "x.csv"), stream };
+  for await (const _ of taskRows(bytes, "csv", null, 4)) break;
+  await expect.poll(() => ended).toBe(true);
+  const lost = new TypeError("the connection broke");
+  const broken = async function* (start: number) {
+    if (start === 0) yield Buffer.from("a,b\n");
+    yield Buffer.from("1,2\n3,");
+    throw lost;
+  };
+  await expect(rowsOf({ ...bytes, stream: broken })).rejects.toBe(lost);
 });
 
 test("a converted table is the same JSON lines each time, and is deleted after its use", async () => {
