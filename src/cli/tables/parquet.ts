@@ -17,17 +17,30 @@ import { CommandError, usageError } from "../exit.ts";
 import type { Bytes } from "./bytes.ts";
 import { type Columns, checkColumns, columnsToRead, type Piece } from "./columns.ts";
 
-/** The columns that are read of one row group are in memory at once. */
-const MAX_GROUP_BYTES = 512 * 1024 * 1024;
+/** What is read of the needed columns of one row group at once, before compression. */
+const MAX_BYTES = 512 * 1024 * 1024;
+/** Pages are larger or smaller than on average: a part of a row group that is read has half of the most, by its rows. */
+const PART = 0.5;
 /** The text of these is in memory at once: a value that a row group holds once may be in every row. */
 const PIECE_ROWS = 1000;
 
-/** The rows from the number `from` up to, but not including, `to`. */
-export async function* parquetPieces(bytes: Bytes, columns: Columns, from: number, to: number): AsyncGenerator<Piece> {
+type RowGroup = FileMetaData["row_groups"][number];
+
+/** The rows from the number `from` up to, but not including, `to`. `most`: bytes that are read at once. */
+export async function* parquetPieces(
+  bytes: Bytes,
+  columns: Columns,
+  from: number,
+  to: number,
+  most = MAX_BYTES,
+): AsyncGenerator<Piece> {
+  /** Bytes that may still be read of the metadata, or of the rows that are read now. */
+  let left = MAX_BYTES;
   const file: AsyncBuffer = {
     byteLength: bytes.size,
     slice: (start, end = bytes.size) => {
-      if (end - start > MAX_GROUP_BYTES) throw tooLarge(bytes.name, end - start);
+      left -= end - start;
+      if (left < 0) throw tooLarge(bytes.name, `more than ${inMiB(most)} must be in memory at once`);
       return bytes.read(Math.max(0, start), end);
     },
   };
@@ -39,10 +52,11 @@ export async function* parquetPieces(bytes: Bytes, columns: Columns, from: numbe
   let start = 0;
   for (const group of metadata.row_groups) {
     const end = start + Number(group.num_rows);
-    if (end > from && start < to) {
-      checkSize(group, read, bytes.name);
-      const rowStart = Math.max(start, from);
-      const rowEnd = Math.min(end, to);
+    const step = end > from && start < to ? rowsAtOnce(group, read, bytes.name, most) : 0;
+    const until = Math.min(end, to);
+    for (let rowStart = Math.max(start, from); step > 0 && rowStart < until; rowStart += step) {
+      left = most;
+      const rowEnd = Math.min(rowStart + step, until);
       const options = { file, metadata, compressors: COMPRESSORS, rowStart, rowEnd, utf8: false, useOffsetIndex: true };
       const rows = await parsed(bytes, () => parquetReadObjects({ ...options, ...(read && { columns: read }) }));
       for (let at = 0; at < rows.length; at += PIECE_ROWS) {
@@ -74,19 +88,29 @@ function columnNames({ children }: SchemaTree, before = ""): string[] {
   });
 }
 
-function checkSize(group: FileMetaData["row_groups"][number], read: string[] | undefined, name: string): void {
-  const sizes = group.columns.map(({ meta_data }) => {
+/** All rows of the group, or fewer if these would be too much and the group has an index of its pages. */
+function rowsAtOnce(group: RowGroup, read: string[] | undefined, name: string, most: number): number {
+  const needed = group.columns.filter(({ meta_data }) => {
     const [column = ""] = meta_data?.path_in_schema ?? [];
-    return read === undefined || read.includes(column) ? Number(meta_data?.total_uncompressed_size ?? 0) : 0;
+    return read === undefined || read.includes(column);
   });
-  const size = sizes.reduce((sum, bytes) => sum + bytes, 0);
-  if (size > MAX_GROUP_BYTES) throw tooLarge(name, size);
+  const size = needed.reduce((sum, { meta_data }) => sum + Number(meta_data?.total_uncompressed_size ?? 0), 0);
+  const rows = Number(group.num_rows);
+  if (size <= most) return rows;
+  const isIndexed = needed.every((column) => column.offset_index_offset && column.offset_index_length);
+  if (!isIndexed) {
+    const what = `a row group holds ${inMiB(size)} in these columns, more than the limit of ${inMiB(most)}`;
+    throw tooLarge(name, `${what} without a page index`, ", or write the file again with a page index");
+  }
+  return Math.max(1, Math.floor((rows * most * PART) / size));
 }
 
-function tooLarge(name: string, bytes: number): CommandError {
-  const [size, limit] = [bytes, MAX_GROUP_BYTES].map((count) => `${Math.ceil(count / 1024 / 1024)} MiB`);
-  const what = `a row group holds ${size} in these columns, more than the limit of ${limit}`;
-  return usageError(`${name}: ${what}: choose fewer columns with --columns`, "columns");
+function tooLarge(name: string, what: string, otherwise = ""): CommandError {
+  return usageError(`${name}: ${what}: choose fewer columns with --columns${otherwise}`, "columns");
+}
+
+function inMiB(bytes: number): string {
+  return `${Math.ceil(bytes / 1024 / 1024)} MiB`;
 }
 
 /** Pages say their length before they are unpacked; a page that is longer is refused. */
@@ -102,6 +126,6 @@ const COMPRESSORS: Compressors = {
 };
 
 function bounded(length: number): number {
-  if (length >= 0 && length <= MAX_GROUP_BYTES) return Math.max(1, length);
-  throw new Error(`a page of ${length} bytes is larger than the limit of ${MAX_GROUP_BYTES}`);
+  if (length >= 0 && length <= MAX_BYTES) return Math.max(1, length);
+  throw new Error(`a page of ${length} bytes is larger than the limit of ${MAX_BYTES}`);
 }

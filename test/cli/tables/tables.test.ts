@@ -5,6 +5,7 @@ import { afterAll, expect, test } from "vitest";
 import { type Bytes, openFile } from "../../../src/cli/tables/bytes.ts";
 import { parseColumns, type Row } from "../../../src/cli/tables/columns.ts";
 import { convertTable, jsonLines } from "../../../src/cli/tables/local-table.ts";
+import { parquetPieces } from "../../../src/cli/tables/parquet.ts";
 import { formatOf, taskRows } from "../../../src/cli/tables/table.ts";
 
 const FIXTURES = join(import.meta.dirname, "../../fixtures/tables");
@@ -89,6 +90,37 @@ test("a large row group comes in pieces, and only the pages of the wanted rows a
   const whole = read;
   expect(await piecesOf(1700, 5)).toEqual([[5, 1700, 1705]]);
   expect(read).toBeLessThan(whole);
+});
+
+test("of a row group that is too large for the memory, a part is read at once by its page index", async () => {
+  await using file = await openFile(join(FIXTURES, "pages.parquet"), "file");
+  const piecesOf = async (from: number, to: number, most?: number) => {
+    const [rows, sizes]: [Row[], number[]] = [[], []];
+    for await (const piece of parquetPieces(file, null, from, to, most)) {
+      rows.push(...piece.rows);
+      sizes.push(piece.rows.length);
+      expect(piece.next).toBe(from + rows.length);
+    }
+    return { rows, sizes };
+  };
+  const { rows: all } = await piecesOf(0, Infinity);
+  const most = 40_000;
+  expect(await piecesOf(0, Infinity, most)).toEqual({ rows: all, sizes: [799, 799, 799, 103] });
+  expect(await piecesOf(700, 1900, most)).toEqual({ rows: all.slice(700, 1900), sizes: [799, 401] });
+  expect(await piecesOf(0, 5, most)).toEqual({ rows: all.slice(0, 5), sizes: [5] });
+  await expect(piecesOf(0, 5, 1000)).rejects.toThrow(/more than 1 MiB must be in memory at once: choose fewer columns/);
+});
+
+test("a row group that is too large for the memory and has no page index is refused, unless few columns are read", async () => {
+  await using file = await openFile(join(FIXTURES, "sums.none.parquet"), "file");
+  const read = async (columns: readonly string[]) => {
+    for await (const { rows } of parquetPieces(file, parseColumns(columns), 0, 1, 300)) return rows;
+    return [];
+  };
+  await expect(read([])).rejects.toThrow(
+    /sums.none.parquet: a row group holds 1 MiB in these columns, more than the limit of 1 MiB without a page index: choose fewer columns with --columns, or write the file again with a page index$/,
+  );
+  expect(await read(["question"])).toEqual([{ question: "What is 0 + 0?" }]);
 });
 
 test("rows become texts of a limited length, whatever their number", () => {
