@@ -1,5 +1,6 @@
 /**
- * Allows one platform per state directory. Two workerds on one directory would both serve the same objects.
+ * Locks: one platform per state directory (two workerds on one directory would both serve the same objects), and one
+ * writer per output of a command.
  *
  * Invariants. The lock file appears complete: it is linked into place, which fails if a lock exists. It names its owner
  * by pid and start time, so a lock whose owner is gone is recognised as stale and taken over. It also names the workerd
@@ -16,15 +17,21 @@ const Mark = z.object({ pid: z.int(), started: z.string() });
 const LockFile = Mark.extend({ workerd: Mark.nullable() });
 type LockFile = z.infer<typeof LockFile>;
 
-export interface DirectoryLock {
-  /** The workerd of an earlier owner, which was ended now; null if there was none. */
-  readonly endedOrphan: ProcessMark | null;
+export interface FileLock {
+  /** The workerd of an earlier owner that is gone; null if there was none. */
+  readonly orphan: ProcessMark | null;
   /** Does nothing once the lock is lost. */
   recordWorkerd(workerd: ProcessMark | null): void;
-  /** The directory was removed, and perhaps created again: its content does not belong to this process. */
+  /** The file was removed, and perhaps created again by another process. */
   isLost(): boolean;
   /** Does nothing once the lock is lost. */
   release(): void;
+}
+
+/** If the lock is lost, the directory was removed, and perhaps created again: its content is not of this process. */
+export interface DirectoryLock extends Omit<FileLock, "orphan"> {
+  /** The workerd of an earlier owner, which was ended now; null if there was none. */
+  readonly endedOrphan: ProcessMark | null;
 }
 
 /** Another running process has the lock of the directory. */
@@ -42,20 +49,24 @@ const ORPHAN_GONE_WITHIN_MS = 5000;
 
 /** Locks the directory for this process, or throws DirectoryInUse. */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
-  const file = join(directory, "platform.lock");
+  const { orphan, ...lock } = lockFile(join(directory, "platform.lock"), (pid) => new DirectoryInUse(directory, pid));
+  const endedOrphan = orphan !== null && (await endOrphan(orphan)) ? orphan : null;
+  lock.recordWorkerd(null);
+  return { endedOrphan, ...lock };
+}
+
+/** Puts the lock in place for this process. Throws what `inUse` returns if another running process has it. */
+export function lockFile(file: string, inUse: (pid: number) => Error): FileLock {
   const self = markOf(process.pid);
   if (self === null) throw new Error("the system does not list this very process");
-  const orphan = takeLock(file, directory, self);
+  const orphan = takeLock(file, self, inUse);
   const isLost = () => !isOwner(file, self);
-  const recordWorkerd = (workerd: ProcessMark | null) => {
-    if (!isLost()) replaceFile(file, JSON.stringify({ ...self, workerd }));
-  };
-  const ended = orphan !== null && (await endOrphan(orphan)) ? orphan : null;
-  recordWorkerd(null);
   return {
-    endedOrphan: ended,
-    recordWorkerd,
+    orphan,
     isLost,
+    recordWorkerd(workerd) {
+      if (!isLost()) replaceFile(file, JSON.stringify({ ...self, workerd }));
+    },
     release() {
       if (!isLost()) rmSync(file, { force: true });
     },
@@ -79,17 +90,17 @@ function isOwner(file: string, self: ProcessMark): boolean {
 }
 
 /** Puts this process's lock in place and returns the workerd that a stale lock named. */
-function takeLock(file: string, directory: string, self: ProcessMark): ProcessMark | null {
+function takeLock(file: string, self: ProcessMark, inUse: (pid: number) => Error): ProcessMark | null {
   const stale = readLock(file);
   if (stale !== null) {
-    if (isRunning(stale)) throw new DirectoryInUse(directory, stale.pid);
+    if (isRunning(stale)) throw inUse(stale.pid);
     removeStale(file, stale);
   }
   // The lock must name the orphan until it is dead: this process can also be killed.
   const claim: LockFile = { ...self, workerd: stale?.workerd ?? null };
   if (!createFile(file, JSON.stringify(claim))) {
     const owner = readLock(file);
-    throw new DirectoryInUse(directory, owner?.pid ?? 0);
+    throw inUse(owner?.pid ?? 0);
   }
   return claim.workerd;
 }

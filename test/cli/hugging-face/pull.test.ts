@@ -1,5 +1,4 @@
 /** The pull itself, without a command: what is cut, resumed, chosen and asked of the server. */
-import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +8,7 @@ import { Hub, MAX_ATTEMPTS } from "../../../src/cli/hugging-face/hub.ts";
 import { type PullOptions, type PullProgress, pullRows } from "../../../src/cli/hugging-face/pull.ts";
 import { findSplit } from "../../../src/cli/hugging-face/split-files.ts";
 import { parseColumns } from "../../../src/cli/tables/columns.ts";
+import { markOf, type ProcessMark } from "../../../src/local/processes.ts";
 import { COMMIT, type FakeHuggingFace, HF_TOKEN, startHuggingFace } from "../../fakes/hugging-face.ts";
 
 const parquet = (name: string) => readFileSync(join(import.meta.dirname, "../../fixtures/tables", name));
@@ -53,12 +53,12 @@ interface Asked {
   readonly log?: PullOptions["log"];
 }
 
-async function pull(asked: Asked = {}) {
+async function pull(asked: Asked = {}, to = out) {
   const { address = `hf:${ID}:test`, columns = ["question", "answer"], limit = null, config = null } = asked;
   const server = client(asked.token ?? null, asked.signal);
   const from = await findSplit(server, parseAddress(address), config);
   const { onProgress = () => undefined, log = () => undefined } = asked;
-  const rows = await pullRows(server, from, out, { columns: parseColumns(columns), limit, onProgress, log });
+  const rows = await pullRows(server, from, to, { columns: parseColumns(columns), limit, onProgress, log });
   return { from, rows };
 }
 
@@ -166,14 +166,30 @@ test("what another pull left is not continued", async () => {
 
 test("an output that a running process writes is refused; the lock of a process that ended is taken over", async () => {
   hub.datasets.set(ID, { converted: { default: { test: [SUMS] } } });
-  writeFileSync(`${out}.lock`, String(process.ppid));
-  await expect(pull()).rejects.toThrow(
-    `process ${process.ppid} writes this file: wait until it ends; if that process is not a rollcall command, delete ${out}.lock`,
-  );
+  const lock = (owner: ProcessMark | null) => writeFileSync(`${out}.lock`, JSON.stringify({ ...owner, workerd: null }));
+  lock(markOf(process.ppid));
+  await expect(pull()).rejects.toThrow(`process ${process.ppid} writes this file: wait until it ends`);
   expect(existsSync(`${out}.partial`)).toBe(false);
-  writeFileSync(`${out}.lock`, String(spawnSync(process.execPath, ["--version"]).pid));
+  // Its pid is that of another process now.
+  lock({ pid: process.ppid, started: "earlier" });
   expect((await pull()).rows).toBe(40);
   expect(existsSync(`${out}.lock`)).toBe(false);
+});
+
+test("a lock of another program is not taken over", async () => {
+  hub.datasets.set(ID, { converted: { default: { test: [SUMS] } } });
+  for (const text of ["", "1234", "{}"]) {
+    writeFileSync(`${out}.lock`, text);
+    await expect(pull()).rejects.toThrow(
+      "rows.jsonl.lock: is not a lock of rollcall: delete it if no other program uses it",
+    );
+    expect(readFileSync(`${out}.lock`, "utf8")).toBe(text);
+  }
+});
+
+test("an output in a folder that does not exist is refused with the name of the flag", async () => {
+  hub.datasets.set(ID, { converted: { default: { test: [SUMS] } } });
+  await expect(pull({}, join(out, "none", "rows.jsonl"))).rejects.toMatchObject({ failure: { param: "out" } });
 });
 
 test("rows that another program wrote between are never in the output", async () => {
