@@ -3,6 +3,7 @@
  * command follows the run. It reads the platform's API only. If it fails, the run and the command's result are the same.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import type { Readable } from "node:stream";
 import type { CommandLine } from "./command-line.ts";
 import type { Connection } from "./connect.ts";
 import { usageError } from "./exit.ts";
@@ -72,10 +73,11 @@ export async function tracked<T>(
   const argv = [...MODULE, runId, ...(tracker.project === undefined ? [] : ["--project", tracker.project])];
   const named = project === undefined ? {} : { ROLLCALL_PROJECT: project };
   const env = { ...process.env, ROLLCALL_URL: url, ROLLCALL_API_KEY: key, ...named };
-  // What it prints is not the command's result.
-  const child = spawn(tracker.python, argv, { env, stdio: ["ignore", 2, 2] });
-  const over = exitOf(child);
   const { log, signal, stopsWithinMs = STOPS_WITHIN_MS } = following;
+  const child = spawn(tracker.python, argv, { env, stdio: ["ignore", "pipe", "pipe"] });
+  // What it prints is not the command's result, and must not be in the middle of a picture.
+  for (const stream of [child.stdout, child.stderr]) logLines(stream, log);
+  const over = exitOf(child);
   let why: string | null = null;
   try {
     const followed = await follow();
@@ -97,6 +99,20 @@ async function stop(child: ChildProcess, over: Promise<string | null>, withinMs:
   const why = await over;
   clearTimeout(timer);
   return why === null ? null : `its tracker was stopped, ${why}`;
+}
+
+/** A line without an end is logged when the stream ends. */
+function logLines(stream: Readable, log: Following["log"]): void {
+  let begun = "";
+  stream.setEncoding("utf8");
+  stream.on("data", (part: string) => {
+    const lines = (begun + part).split(/\r?\n/);
+    begun = lines.pop() ?? "";
+    for (const line of lines) log(line);
+  });
+  stream.on("end", () => {
+    if (begun !== "") log(begun);
+  });
 }
 
 function howToGoOn(

@@ -81,6 +81,13 @@ test("if the sending fails, the result stays, and the command that continues is 
   expect(lines[1]).toBe("run_1 was not sent completely: exit code 3");
 });
 
+test("what the process prints are lines of the command, so that a picture is drawn below them", async () => {
+  const { python } = program("printf 'logged in\\r\\nsent ' ; echo on stderr >&2; printf 'to W&B'");
+  const lines: string[] = [];
+  await tracked({ python, project: undefined }, "run_1", CONNECTION, following(lines), async () => "ended");
+  expect(lines.toSorted()).toEqual(["logged in", "on stderr", "sent to W&B"]);
+});
+
 test("Ctrl-C or --timeout stops a sending that does not end, and the result stays", async () => {
   const { python } = program("exec sleep 600");
   const lines: string[] = [];

@@ -96,7 +96,8 @@ def open_run(run: Run, project: str | None, entity: str | None) -> WandbRun:
     """Begins the W&B run, or continues it if it exists. Raises `ConfigError` if W&B refuses it."""
     import wandb
 
-    settings = wandb.Settings(console="off", disable_git=True, save_code=False)
+    # Quiet: without the tables of the last values of some of the hundred series.
+    settings = wandb.Settings(console="off", disable_git=True, save_code=False, quiet=True)
     try:
         opened: WandbRun = wandb.init(
             id=run["id"],
