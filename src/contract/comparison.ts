@@ -5,6 +5,7 @@ import {
   Count,
   EXAMPLE,
   Interval,
+  listOf,
   MaybeNumber,
   MaybeText,
   NonEmpty,
@@ -127,3 +128,44 @@ export const CompareQuery = z.strictObject({
   limit: wholeNumber(1, LIMITS.comparedPerPage).default(20),
 });
 export type CompareQuery = z.infer<typeof CompareQuery>;
+
+const TaskSide = z.object({
+  mean: z.number().describe("of the task's scored rollouts").meta({ example: 0.5 }),
+  rollout_id: RolloutId.describe("its first scored rollout"),
+});
+
+export const TaskComparison = named("TaskComparison", {
+  task_key: TaskKey,
+  task_text: TaskText,
+  example_id: Count.describe("in the run"),
+  run: TaskSide.meta({ example: { mean: 0.25 } }),
+  baselines: z
+    .array(TaskSide.nullable())
+    .describe("in the order of the request; null if the baseline has no scored rollout of the task")
+    .meta({ example: [{ mean: 0.5 }, null] }),
+});
+export type TaskComparison = z.infer<typeof TaskComparison>;
+export const TaskComparisonList = listOf(TaskComparison, "TaskComparisonList", EXAMPLE.task);
+export type TaskComparisonList = z.infer<typeof TaskComparisonList>;
+
+/** Far more characters than the ids of `LIMITS.comparedBaselines` runs have. */
+const BASELINES_CHARACTERS = 1000;
+
+const Baselines = z
+  .string()
+  .max(BASELINES_CHARACTERS)
+  .refine((text) => !text.split(",").includes(""), { error: "must be ids of runs, separated by single commas" })
+  .refine((text) => new Set(text.split(",")).size === text.split(",").length, { error: "names a run twice" })
+  .refine((text) => text.split(",").length <= LIMITS.comparedBaselines, {
+    error: `must be at most ${LIMITS.comparedBaselines} runs`,
+  });
+
+export const CompareTasksQuery = z.strictObject({
+  ...CompareQuery.omit({ baseline: true }).shape,
+  baselines: Baselines.describe(
+    `ids of 1 to ${LIMITS.comparedBaselines} runs to compare with, separated by commas`,
+  ).meta({ example: EXAMPLE.baseline }),
+  after: CompareQuery.shape.after.describe("`last_id` of the previous page"),
+  tasks: CompareQuery.shape.tasks.describe("which tasks are listed: those that differ so from at least one baseline"),
+});
+export type CompareTasksQuery = z.infer<typeof CompareTasksQuery>;

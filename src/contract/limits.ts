@@ -344,4 +344,6 @@ export const LIMITS = {
   /** Pages of a training run's series. */
   stepsPerPage: 1000,
   comparedPerPage: 1000,
+  /** Baselines that a run is compared with at once. */
+  comparedBaselines: 7,
 } as const;

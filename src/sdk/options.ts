@@ -112,6 +112,12 @@ export interface CompareRunsQuery extends PageQuery {
   readonly tasks?: CompareQuery["tasks"] | undefined;
 }
 
+/** `after`: `last_id` of the previous page. */
+export interface CompareTasksOfRunsQuery extends Omit<CompareRunsQuery, "baseline"> {
+  /** Ids of 1 to 7 runs to compare with. */
+  readonly baselines: readonly string[];
+}
+
 export interface MetricsQuery {
   /** Steps after this one; default: from the first. */
   readonly after_step?: number | undefined;

@@ -1,7 +1,7 @@
 /** Runs: evals and trainings. */
 import type { RunAgreement } from "../contract/agreement.ts";
 import type { ChargeAudit, RunAudit } from "../contract/audit.ts";
-import type { RunComparison } from "../contract/comparison.ts";
+import type { RunComparison, TaskComparison } from "../contract/comparison.ts";
 import type { DeletionView } from "../contract/deletion.ts";
 import type { ExportFormat, LeftOutNote } from "../contract/export.ts";
 import type { Histogram } from "../contract/rollout-list.ts";
@@ -15,6 +15,7 @@ import { Groups } from "./groups.ts";
 import type {
   CallOptions,
   CompareRunsQuery,
+  CompareTasksOfRunsQuery,
   ExportOptions,
   ExportRows,
   ExportRunQuery,
@@ -101,6 +102,16 @@ export class Runs extends Editable<RunView, RunRequestInput, RunPatch, CreatedRu
    */
   compare(runId: string, query: CompareRunsQuery, options: CallOptions = {}): Promise<RunComparison> {
     return this.requests.json(pathTo`/runs/${runId}/compare` + search(query), options);
+  }
+
+  /** One page of the tasks on which a run differs from at least one of the baselines, with the mean of each run. */
+  compareTasks(
+    runId: string,
+    { baselines, ...query }: CompareTasksOfRunsQuery,
+    options: CallOptions = {},
+  ): Promise<Page<TaskComparison>> {
+    const asked = { ...query, baselines: baselines.join(",") };
+    return this.requests.json(pathTo`/runs/${runId}/compare/tasks` + search(asked), options);
   }
 
   /**

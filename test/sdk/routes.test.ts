@@ -19,6 +19,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   rescoreRun: (client) => client.runs.rescore("x/y"),
   auditRun: (client) => client.runs.audit("x/y"),
   compareRuns: (client) => client.runs.compare("x/y", { baseline: "b" }),
+  compareTasks: (client) => client.runs.compareTasks("x/y", { baselines: ["b", "c"] }),
   streamEvents: (client) => collect(client.runs.events("x/y")),
   listResults: (client) => collect(client.runs.results("x/y")),
   listRollouts: (client) => client.rollouts.list("x/y"),

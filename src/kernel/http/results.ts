@@ -1,6 +1,6 @@
-/** The results of a run: its ended rollouts, rows made from them, its metrics, and its comparison with another run. */
+/** The results of a run: its ended rollouts, rows made from them, its metrics, and its comparison with other runs. */
 import * as z from "zod";
-import { CompareQuery, RunComparison } from "../../contract/comparison.ts";
+import { CompareQuery, CompareTasksQuery, RunComparison, TaskComparisonList } from "../../contract/comparison.ts";
 import { DpoRow, ExportQuery, leftOutNote, SftRow, VerifiersRow } from "../../contract/export.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { listOf, wholeNumber } from "../../contract/primitives.ts";
@@ -75,6 +75,19 @@ export const resultOperations: readonly Operation[] = [
     reply: { description: "The paired difference, and one page of tasks", schema: RunComparison },
     errors: ["conflict"],
     handle: (context) => answer(context, context.var.services.compareRuns, readQuery(context, CompareQuery)),
+  },
+  {
+    id: "compareTasks",
+    route: "GET /v1/runs/{id}/compare/tasks",
+    permission: "runs:read",
+    summary: "List the tasks on which a run differs from at least one of several baselines",
+    description: "Tasks are matched as in the comparison with one baseline, and each run has its mean.",
+    query: CompareTasksQuery,
+    reply: {
+      description: "One page of tasks, by task_key; `last_id` is the next `after`",
+      schema: TaskComparisonList,
+    },
+    handle: (context) => answer(context, context.var.services.compareTasks, readQuery(context, CompareTasksQuery)),
   },
   {
     id: "listMetrics",

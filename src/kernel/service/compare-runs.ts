@@ -2,27 +2,22 @@
  * Compares two runs task by task. Tasks are matched by the content hash of their rows, so order, seed and position do
  * not matter.
  *
- * Both runs are read in the same ranges of keys, about `TASKS_AT_ONCE` tasks each: keys are hashes, so ranges of equal
- * size have about equally many tasks. Two runs of 100,000 tasks take six calls to their objects, and one range of each
+ * Both runs are read in the same ranges of keys, about `TASKS_AT_ONCE` tasks of both together: keys are hashes, so
+ * ranges of equal size have about equally many tasks. Two runs of 100,000 tasks take six calls to their objects, and one range of each
  * run is in memory. A run that has not ended is compared by what it has scored when its range is read.
  */
 import type { ComparedTask, CompareQuery, RunComparison } from "../../contract/comparison.ts";
 import type { RunView } from "../../contract/run.ts";
-import { isSameScore } from "../../contract/same-score.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { PairedDifferences } from "../../core/statistics/paired.ts";
-import { PASS_THRESHOLD } from "../../core/statistics/pass-at-k.ts";
 import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import type { TaskMean } from "../messages/run-records.ts";
 import { keyRanges } from "../run/report-sums.ts";
+import { flips, LISTED, metricRefusal, RANGE_STEPS, refuseAs, TASKS_AT_ONCE, taskTexts } from "./compared-tasks.ts";
 import { lostRun, readRun } from "./read-run.ts";
-
-const TASKS_AT_ONCE = 40_000;
-/** Steps of reading the tasks of a range in both runs, and of matching them. */
-const RANGE_STEPS = 2_000_000;
 
 export async function compareRuns(
   env: Env,
@@ -38,13 +33,13 @@ export async function compareRuns(
   const baseline = await readRun(env, scope, query.baseline);
   if (!baseline.ok) return refuseAs(baseline, "baseline");
   const sides = { run: run.value, baseline: baseline.value };
-  const unknown = metricRefusal(sides, query.metric);
+  const unknown = metricRefusal([run.value, baseline.value], query.metric);
   if (unknown !== null) return unknown;
   const tally = new Tally(query);
   const subrequests = new Subrequests();
   const metric = query.metric === "reward" ? null : query.metric;
   const tasks = Math.max(run.value.num_examples, baseline.value.num_examples);
-  for (const range of keyRanges(Math.ceil(tasks / TASKS_AT_ONCE))) {
+  for (const range of keyRanges(Math.ceil((2 * tasks) / TASKS_AT_ONCE))) {
     await PROCESS_SCHEDULER.spend(scope.orgId, RANGE_STEPS);
     const [ours, theirs] = await subrequests.objectAll([id, query.baseline], (of) =>
       runObject(env, scope, of).taskMeans(metric, range),
@@ -53,55 +48,16 @@ export async function compareRuns(
     if (theirs == null) return refuseAs(lostRun(query.baseline), "baseline");
     tally.add(ours, theirs);
   }
-  const texts = await taskTexts(env, scope, id, tally.listed);
+  const texts = await taskTexts(runObject(env, scope, id), tally.listed);
   return texts === null ? lostRun(id) : tally.comparison(sides, query.metric, texts);
 }
 
 type ListedTask = Omit<ComparedTask, "task_text"> & Pick<TaskMean, "seq">;
 
-/** The texts of all listed tasks, with one call. Null: the run is lost. */
-async function taskTexts(
-  env: Env,
-  scope: Scope,
-  id: string,
-  listed: readonly ListedTask[],
-): Promise<ReadonlyMap<number, string> | null> {
-  const seqs = listed.flatMap(({ seq }) => (seq === undefined ? [] : [seq]));
-  return seqs.length === 0 ? new Map() : await runObject(env, scope, id).look("taskTexts", seqs);
-}
-
 interface Sides {
   readonly run: RunView;
   readonly baseline: RunView;
 }
-
-/** The same refusal, with the parameter that named the missing thing. */
-function refuseAs(refused: Result<never>, param: string): Result<never> {
-  return refused.ok ? refused : { ok: false, error: { ...refused.error, param } };
-}
-
-function metricRefusal({ run, baseline }: Sides, metric: string): Result<never> | null {
-  if (metric === "reward") return null;
-  for (const { id, report } of [run, baseline]) {
-    if (Object.hasOwn(report.metrics, metric)) continue;
-    const known = Object.keys(report.metrics).join(", ") || "none so far";
-    const message = `metric: ${id} has no score called ${metric}; it has: ${known}`;
-    return refuse("invalid_request", message, "metric");
-  }
-  return null;
-}
-
-function flips(ours: TaskMean, theirs: TaskMean): boolean {
-  return ours.mean >= PASS_THRESHOLD !== theirs.mean >= PASS_THRESHOLD;
-}
-
-const LISTED: Readonly<Record<CompareQuery["tasks"], (ours: TaskMean, theirs: TaskMean) => boolean>> = {
-  flipped: flips,
-  different: (ours, theirs) => !isSameScore(ours.mean, theirs.mean),
-  worse: (ours, theirs) => ours.mean < theirs.mean && !isSameScore(ours.mean, theirs.mean),
-  better: (ours, theirs) => ours.mean > theirs.mean && !isSameScore(ours.mean, theirs.mean),
-  all: () => true,
-};
 
 class Tally {
   readonly #paired = new PairedDifferences();

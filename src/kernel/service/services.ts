@@ -11,6 +11,7 @@ import { askTrainer, readWeightVersions, rotateTrainerToken } from "./ask-traine
 import { auditRun } from "./audit-run.ts";
 import { checkReadiness } from "./check-readiness.ts";
 import { compareRuns } from "./compare-runs.ts";
+import { compareTasks } from "./compare-tasks.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, releaseLostCalls, resumeRun, retryRun } from "./control-run.ts";
 import { deleteDataset } from "./delete-unused.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
@@ -44,6 +45,7 @@ export const services = {
   rescoreRun,
   auditRun,
   compareRuns,
+  compareTasks,
   readEvents,
   readMetrics,
   readResults,

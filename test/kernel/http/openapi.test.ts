@@ -134,6 +134,7 @@ test("every route is documented and every documented route exists", async () => 
       "GET /v1/runs/{id}/batches/{step}/stream",
       "GET /v1/runs/{id}/charges",
       "GET /v1/runs/{id}/compare",
+      "GET /v1/runs/{id}/compare/tasks",
       "GET /v1/runs/{id}/events",
       "GET /v1/runs/{id}/export",
       "GET /v1/runs/{id}/groups",

@@ -89,11 +89,13 @@ test("commands to a run whose object's storage is lost are refused", async () =>
 test("a run whose object's storage is lost cannot be compared, and is named by its parameter", async () => {
   const request = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT) };
   const [lost, { id: whole }] = [await lostRun(), await api.finish(request)];
-  for (const [run, baseline, param] of [
-    [lost, whole, "id"],
-    [whole, lost, "baseline"],
+  for (const [path, param] of [
+    [`${lost}/compare?baseline=${whole}`, "id"],
+    [`${whole}/compare?baseline=${lost}`, "baseline"],
+    [`${lost}/compare/tasks?baselines=${whole}`, "id"],
+    [`${whole}/compare/tasks?baselines=${lost}`, "baselines"],
   ] as const) {
-    const reply = await api.ask(`/v1/runs/${run}/compare?baseline=${baseline}`);
+    const reply = await api.ask(`/v1/runs/${path}`);
     expect(reply.status).toBe(500);
     const { error } = ApiError.parse(await reply.json());
     expect(error).toMatchObject({ code: "run_unreadable", param });

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
-import { RunComparison } from "../../../src/contract/comparison.ts";
+import { RunComparison, TaskComparisonList } from "../../../src/contract/comparison.ts";
 import type { RunView } from "../../../src/contract/run.ts";
 import { dataset, defineEnvironment, SingleTurnEnv, textOf } from "../../../src/core/entry.ts";
 import type { KeyRange } from "../../../src/kernel/messages/run-records.ts";
@@ -225,4 +225,92 @@ test("consecutive ranges of keys cover every task once, in order", async () => {
   }
   const [low] = keyRanges(2);
   expect(low).toEqual({ from: "", to: "8000" });
+});
+
+async function compareTasks(run: RunView, baselines: readonly RunView[], query = ""): Promise<TaskComparisonList> {
+  const path = `/v1/runs/${run.id}/compare/tasks?baselines=${baselines.map(({ id }) => id).join(",")}${query}`;
+  const response = await platform.ask(path);
+  expect(response.status).toBe(200);
+  return TaskComparisonList.parse(await response.json());
+}
+
+test("with several baselines a task is listed if it differs from at least one, with the mean of each run", async () => {
+  const [run, first, second] = await Promise.all([
+    played({ wrong: [3, 4, 5] }),
+    played({ wrong: [4, 6], failed: [3] }),
+    played({ wrong: [3, 4, 5, 8], asked: [...TWELVE, 12].reverse() }),
+  ]);
+  const listed = async (tasks: string) => {
+    const { data } = await compareTasks(run, [first, second], `&tasks=${tasks}`);
+    return data
+      .map(({ example_id, run: own, baselines }) => [
+        example_id,
+        own.mean,
+        ...baselines.map((one) => one?.mean ?? null),
+      ])
+      .sort(([one = 0], [other = 0]) => Number(one) - Number(other));
+  };
+  expect(await listed("flipped")).toEqual([
+    [5, 0, 1, 0],
+    [6, 1, 0, 1],
+    [8, 1, 1, 0],
+  ]);
+  expect(await listed("worse")).toEqual([[5, 0, 1, 0]]);
+  expect((await listed("better")).map(([at]) => at)).toEqual([6, 8]);
+  const all = await listed("all");
+  expect(all.map(([at]) => at)).toEqual(TWELVE);
+  // The first baseline has no score of this task.
+  expect(all[3]).toEqual([3, 0, null, 0]);
+});
+
+test("tasks against several baselines come in pages by key, with a text and a rollout of each run", async () => {
+  const [run, first, second] = await Promise.all([played({ wrong: [3, 4, 5] }), played({}), played({ wrong: [0, 1] })]);
+  const whole = await compareTasks(run, [first, second]);
+  const keys = whole.data.map(({ task_key }) => task_key);
+  expect([keys, keys.length, whole.has_more]).toEqual([keys.toSorted(), 5, false]);
+  const pages: TaskComparisonList["data"] = [];
+  for (let after = ""; ; ) {
+    const page = await compareTasks(run, [first, second], `&limit=2${after}`);
+    expect([page.first_id, page.last_id]).toEqual([page.data[0]?.task_key, page.data.at(-1)?.task_key]);
+    pages.push(...page.data);
+    if (!page.has_more) break;
+    after = `&after=${page.last_id}`;
+  }
+  expect(pages).toEqual(whole.data);
+  for (const { task_key, task_text, example_id, run: own, baselines } of pages) {
+    expect(task_text).toBe(`Question (${example_id})`);
+    for (const side of [own, ...baselines]) {
+      expect(await platform.rollout(side?.rollout_id ?? "")).toMatchObject({ task_key, reward: side?.mean });
+    }
+  }
+});
+
+test("baselines that are missing, of another project, named twice, too many, or the run itself are refused by name", async () => {
+  const [run, other] = await Promise.all([played({ asked: [0] }), played({ asked: [0] })]);
+  const path = `/v1/runs/${run.id}/compare/tasks`;
+  const stranger = await openPlatform();
+  const asked = {
+    environment: "gsm8k",
+    dataset: [{ question: "Question (0)", answer: "#### 4" }],
+    model: script(RIGHT),
+  };
+  const { id: theirs } = await stranger.finish(asked);
+  const param = "baselines";
+  for (const unknown of ["run_nope", theirs, "x".repeat(400)]) {
+    expect(await refusal(`${path}?baselines=${other.id},${unknown}`)).toMatchObject({ status: 404, param });
+  }
+  const many = Array.from({ length: 8 }, (_, at) => `run_${at}`).join(",");
+  for (const [given, message] of [
+    [run.id, "names the run itself"],
+    [`${other.id},${other.id}`, "names a run twice"],
+    [`${other.id},`, "separated by single commas"],
+    [many, "must be at most 7 runs"],
+    ["x".repeat(1001), "1000 characters"],
+  ]) {
+    expect(await refusal(`${path}?baselines=${given}`)).toMatchObject({
+      ...{ status: 400, param, message: expect.stringContaining(message ?? "") },
+    });
+  }
+  expect(await refusal(path)).toMatchObject({ status: 400, param });
+  expect(await refusal(`${path}?baselines=${other.id}&metric=nope`)).toMatchObject({ status: 400, param: "metric" });
 });

@@ -83,6 +83,7 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   auditCharges: ["runs:read"],
   streamEvents: ["runs:read"],
   compareRuns: ["runs:read"],
+  compareTasks: ["runs:read"],
   listMetrics: ["runs:read"],
   createReportLink: ["runs:write"],
   listReportLinks: ["runs:read"],

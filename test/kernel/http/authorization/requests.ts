@@ -82,6 +82,7 @@ const READS: Readonly<Record<string, Request>> = {
   auditRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}/audit` }) },
   streamEvents: { ask: ({ run }) => ({ path: `/v1/runs/${run}/events` }) },
   compareRuns: { ask: ({ run, rival }) => ({ path: `/v1/runs/${run}/compare?baseline=${rival}` }) },
+  compareTasks: { ask: ({ run, rival }) => ({ path: `/v1/runs/${run}/compare/tasks?baselines=${rival}` }) },
   listMetrics: { ask: ({ training }) => ({ path: `/v1/runs/${training}/metrics` }) },
   listResults: { ask: ({ run }) => ({ path: `/v1/runs/${run}/results` }) },
   listRollouts: { ask: ({ run }) => ({ path: `/v1/runs/${run}/rollouts` }) },
@@ -352,6 +353,10 @@ export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Res
       ({ rollout }, { endpoint }) => ({ path: `/v1/rollouts/${rollout}/fork`, body: { turn: 0, endpoint } }),
     ],
     ["compareRuns", ({ run }, { rival }) => ({ path: `/v1/runs/${run}/compare?baseline=${rival}` })],
+    [
+      "compareTasks",
+      ({ run, rival }, other) => ({ path: `/v1/runs/${run}/compare/tasks?baselines=${rival},${other.rival}` }),
+    ],
     ["listRuns", (_own, { run }) => ({ path: `/v1/runs?after=${run}` })],
     ["listFleets", (_own, { fleet }) => ({ path: `/v1/fleets?after=${fleet}` })],
     ["listEndpoints", (_own, { endpoint }) => ({ path: `/v1/endpoints?after=${endpoint}` })],
