@@ -1,5 +1,6 @@
 /** Judgements on runs whose comparison the platform answers as given. */
 import { expect, test } from "vitest";
+import { judgeDifferences } from "../../src/cli/eval/baseline-gate.ts";
 import { exitOfGates, type GateArguments, judge } from "../../src/cli/eval/gates.ts";
 import type { RunComparison } from "../../src/contract/comparison.ts";
 import type { RunView } from "../../src/contract/run.ts";
@@ -65,6 +66,45 @@ test.each<[string, [number, number] | null, number | null, string, number | null
 ])("an interval %s is judged so", async (_, ci95, maxDrop, said, exit) => {
   const judged = await verdict(ended(), { maxDrop }, { ci95 });
   expect(judged.slice(0, 2)).toEqual([said, exit]);
+});
+
+/** A comparison of 21 tasks whose interval is by Student's t: 2.086 standard errors to each side. */
+function compared(id: string, mean: number, se: number): RunComparison {
+  const ci95: [number, number] = [mean - 2.086 * se, mean + 2.086 * se];
+  const difference = { mean, se, ci95, t: mean / se, df: 20, p: null };
+  return { ...COMPARISON, baseline: { ...COMPARISON.baseline, id }, difference };
+}
+
+test("with several baselines a drop counts only after Holm's correction, and each baseline is named", () => {
+  // p is 0.030, 0.0033 and 0.77.
+  const drops = [compared("run_a", -0.07, 0.03), compared("run_b", -0.1, 0.03), compared("run_c", 0.01, 0.034)];
+  expect(judgeDifferences(drops.slice(0, 1), null)).toMatchObject([{ verdict: "failed" }]);
+  const judged = judgeDifferences(drops, null);
+  expect(judged.map(({ verdict }) => verdict)).toEqual(["passed", "failed", "passed"]);
+  expect(exitOfGates(judged)).toBe(3);
+  expect(judged.map(({ message }) => message)).toEqual([
+    "against run_a: the paired difference −0.070 (95 %: −0.133 to −0.007, p by Holm 0.060) is not significantly worse",
+    "against run_b: the paired difference −0.100 (95 %: −0.163 to −0.037, p by Holm 0.0099) is significantly worse",
+    expect.stringContaining("p by Holm 0.77) is not significantly worse"),
+  ]);
+});
+
+test("an allowed drop must hold against each baseline", () => {
+  const [close, open, far] = [compared("run_a", 0, 0.01), compared("run_b", 0, 0.05), compared("run_c", -0.2, 0.01)];
+  const judged = (...all: readonly RunComparison[]) => {
+    const gates = judgeDifferences(all, 0.05);
+    return [gates.map(({ verdict }) => verdict), exitOfGates(gates)];
+  };
+  expect(judged(close, close)).toEqual([["passed", "passed"], null]);
+  expect(judged(close, open)).toEqual([["passed", "inconclusive"], 5]);
+  expect(judged(close, open, far)).toEqual([["passed", "inconclusive", "failed"], 3]);
+});
+
+test("equal differences leave no doubt with several baselines, and a single common task decides nothing", () => {
+  const equal = compared("run_a", -1, 0);
+  const { difference, ...one } = compared("run_b", -1, 0);
+  const single = { ...one, difference: { ...difference, se: null, ci95: null, t: null, df: null } };
+  expect(judgeDifferences([equal, single], null).map(({ verdict }) => verdict)).toEqual(["failed", "inconclusive"]);
 });
 
 test("runs that cannot be compared are inconclusive, with the platform's message", async () => {

@@ -1,11 +1,9 @@
 /**
  * `rollcall eval | train | compare | rescore | generate | start`: the commands that make a run, and the one that
- * compares two. The code behind them is loaded when one of them is called.
+ * compares some. The code behind them is loaded when one of them is called.
  */
 import { COMPARED_TASKS } from "../../contract/comparison.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
-import { usageError } from "../exit.ts";
-import { onPlatform } from "../on-platform.ts";
 import { EVAL_FLAGS, GENERATE_FLAGS, RESCORE_FLAGS, START_FLAGS, TRAIN_FLAGS } from "../run-flags.ts";
 
 const EVAL = command({
@@ -35,31 +33,25 @@ never trained on. If interrupted, the training is paused; continue it with --res
 
 const COMPARE = command({
   name: "compare",
-  takes: "<run> <baseline>",
+  takes: "<run> <baseline>…",
   reads: true,
-  help: "compare two runs: the paired difference, and the tasks that flipped",
+  help: "compare a run with baselines: the paired differences, and the tasks that flipped",
+  more: `With several baselines there is a row for each, with its p value and the same corrected for their number by Holm's
+method, and tasks are listed that differ from at least one. --fail-if-worse and --max-drop must hold against each
+baseline; the exit code is 3 if one fails, else 5 if one is inconclusive.`,
   flags: {
-    metric: { value: "NAME", help: "a score of both runs; default the reward" },
+    metric: { value: "NAME", help: "a score of all runs; default the reward" },
     limit: { value: "N", help: "tasks to show; default 20" },
     tasks: { value: "WHICH", choices: COMPARED_TASKS, help: "which tasks to list; default flipped" },
-    after: { value: "KEY", help: "tasks after this task_key: `next` of the previous page" },
+    after: { value: "KEY", help: "tasks after this task_key: `next`, or `last_id`, of the previous page" },
+    "fail-if-worse": { help: "exit 3 if the run is significantly worse than a baseline" },
+    "max-drop": {
+      value: "D",
+      help: "exit 3 if the mean dropped by more than this from a baseline, 5 if that is unclear",
+    },
     ...PLATFORM_FLAGS,
   },
-  run(line) {
-    const [run, baseline, ...more] = line.positionals;
-    if (run === undefined || baseline === undefined || more.length > 0) {
-      throw usageError("two runs are required: the run, then its baseline");
-    }
-    const query = {
-      ...{ baseline, metric: line.text("metric"), limit: line.count("limit", 1), after: line.text("after") },
-      tasks: COMPARED_TASKS.find((one) => one === line.text("tasks")),
-    };
-    return onPlatform(line, async ({ client, signal, term }) => {
-      const { comparisonText } = await import("../eval/summary.ts");
-      const comparison = await client.runs.compare(run, query, { signal });
-      return { json: comparison, text: () => comparisonText(comparison, term.room) };
-    });
-  },
+  run: async (line) => (await import("../eval/compare.ts")).compareCommand(line),
 });
 
 const RESCORE = command({

@@ -14,7 +14,8 @@ import type { RollcallClient } from "../../sdk/client.ts";
 import { ApiRequestError } from "../../sdk/request-error.ts";
 import { EXIT, type ExitCode, usageError } from "../exit.ts";
 import { hasEnded } from "../follow.ts";
-import { intervalText, signedText, timeText } from "../terminal/format.ts";
+import { timeText } from "../terminal/format.ts";
+import { judgeDifferences } from "./baseline-gate.ts";
 
 export type BaselineArgument = { readonly run: string } | { readonly metadata: Readonly<Record<string, string>> };
 
@@ -76,7 +77,7 @@ export async function judge(
     const nothing = { gate: "baseline", verdict: "inconclusive", message: compared } as const;
     return { gates: [...gates, nothing], comparison: null };
   }
-  return { gates: [...gates, differenceVerdict(compared, args.maxDrop)], comparison: compared };
+  return { gates: [...gates, ...judgeDifferences([compared], args.maxDrop)], comparison: compared };
 }
 
 /** The exit code of the gates; null when all are met. */
@@ -131,30 +132,6 @@ function meanVerdict({ report }: RunView, threshold: number, metric: string | nu
     verdict: under ? "failed" : "passed",
     message: doubt ? `${message}, but its 95 % interval extends down to ${low.toFixed(3)}` : message,
   };
-}
-
-function differenceVerdict({ difference }: RunComparison, maxDrop: number | null): GateResult {
-  const gate = "baseline";
-  const { mean, ci95 } = difference;
-  if (ci95 === null) {
-    const message = `only one task matches: its difference of ${signedText(mean)} is not enough to decide`;
-    return { gate, verdict: "inconclusive", message };
-  }
-  const [low, high] = ci95;
-  const said = `the paired difference ${signedText(mean)} (95 %: ${intervalText(ci95)})`;
-  const allowed = -(maxDrop ?? 0);
-  if (high < allowed - SLACK) {
-    const worse = maxDrop === null ? "is significantly worse" : `is a drop of more than ${maxDrop}`;
-    return { gate, verdict: "failed", message: `${said} ${worse}` };
-  }
-  if (maxDrop === null) {
-    return { gate, verdict: "passed", message: `${said} is not significantly worse` };
-  }
-  if (low >= allowed - SLACK) {
-    return { gate, verdict: "passed", message: `${said} is not a drop of more than ${maxDrop}` };
-  }
-  const message = `${said} may or may not be a drop of more than ${maxDrop}: more tasks are needed`;
-  return { gate, verdict: "inconclusive", message };
 }
 
 /** The id of one run, or `k=v` pairs that the run's metadata must all have. Throws a usage error. */

@@ -1,7 +1,7 @@
 /** Describes an ended run and its comparison with another, as text and as the object of --json. */
 
 import type { ComparedTask, RunComparison } from "../../contract/comparison.ts";
-import { allCounts, countText, intervalText, signedText } from "../terminal/format.ts";
+import { allCounts, countText, intervalText, pText, signedText } from "../terminal/format.ts";
 import type { EndedRun } from "../terminal/results.ts";
 import { columns, safeDetails } from "../terminal/table.ts";
 import { safeLine } from "../terminal/text.ts";
@@ -82,7 +82,7 @@ export function judgementsText(gates: readonly GateResult[]): string {
 }
 
 /** The smallest difference that the tasks can detect, and how many more tasks would detect the observed one. */
-function detectableText({ detectable, difference }: RunComparison): string | null {
+export function detectableText({ detectable, difference }: RunComparison): string | null {
   if (detectable === undefined || detectable.effect === null) return null;
   const { alpha, power, effect, more_tasks } = detectable;
   const least = `from ±${effect.toFixed(3)} (alpha ${alpha}, power ${power})`;
@@ -90,7 +90,7 @@ function detectableText({ detectable, difference }: RunComparison): string | nul
   return `${least}; ${countText(more_tasks)} more tasks would detect ${signedText(difference.mean)}`;
 }
 
-function unmatchedText({ n_only_run, n_only_baseline, n_unmatched }: RunComparison): string {
+export function unmatchedText({ n_only_run, n_only_baseline, n_unmatched }: RunComparison): string {
   if (n_unmatched === 0) return "";
   return `; left out: ${countText(n_only_run)} scored in the run only, ${countText(n_only_baseline)} in the baseline only`;
 }
@@ -110,8 +110,4 @@ function rowOf(task: ComparedTask): string[] {
   const rollouts = [task.rollout_id, task.baseline_rollout_id];
   const name = task.task_text === null ? "" : ` ${task.task_text}`;
   return [`${task.example_id}${name}`, ...means, change, ...rollouts].map(safeLine);
-}
-
-function pText(p: number): string {
-  return p < 0.0001 ? "< 0.0001" : p.toPrecision(2);
 }

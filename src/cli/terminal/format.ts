@@ -73,6 +73,10 @@ export function intervalText([low, high]: readonly [number, number]): string {
   return `${signedText(low)} to ${signedText(high)}`;
 }
 
+export function pText(p: number): string {
+  return p < 0.0001 ? "< 0.0001" : p.toPrecision(2);
+}
+
 /** "0.277 to 0.889". */
 export function rangeText([low, high]: readonly [number, number]): string {
   return `${low.toFixed(3)} to ${high.toFixed(3)}`;
