@@ -42,7 +42,7 @@ test("in one click a reader learns which tasks flipped between two models, and h
   const sides = page.getByRole("region", { name: "Outputs side by side" });
   await sides.waitFor();
   expect(await sides.count()).toBe(1);
-  expect(plain(await textOf(sides))).toMatch(/Turn Baseline Run 1/);
+  expect(plain(await textOf(sides))).toMatch(/Turn (half-)?reverser (half-)?reverser 1/);
   expect(await sides.locator("del").count()).toBeGreaterThan(0);
   expect(await sides.locator("ins").count()).toBeGreaterThan(0);
   expect(plain(await textOf(page.locator("main")))).toContain(

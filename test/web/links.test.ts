@@ -30,15 +30,16 @@ test("filter, sort and columns are restored from the URL", async () => {
   expect(wrong).toEqual([]);
 });
 
-test("the baseline and the kind of tasks of a comparison are restored from the URL, and so is a turn", async () => {
+test("the candidate and the kind of tasks of a comparison are restored from the URL, and so is a turn", async () => {
   const { page } = await tabAt(`/compare?runs=${before},${after}&baseline=${before}`);
   await page.locator("table").first().waitFor();
-  await page.getByRole("radio").nth(1).check();
+  expect(await page.getByRole("radio").nth(1).isChecked()).toBe(true);
+  await page.getByRole("radio").first().check();
   await page.getByLabel("Show the tasks that").selectOption("flipped");
   await expect.poll(() => page.url()).toContain("only=flipped");
   await page.reload();
   await page.locator("table").first().waitFor();
-  expect(await page.getByRole("radio").nth(1).isChecked()).toBe(true);
+  expect(await page.getByRole("radio").first().isChecked()).toBe(true);
   expect(await page.getByLabel("Show the tasks that").inputValue()).toBe("flipped");
 
   await page.goto(`${stage.url}/rollouts/${stage.longRollout}?turn=700`);

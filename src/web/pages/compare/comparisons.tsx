@@ -30,6 +30,7 @@ export function Comparisons({ asked, runs }: ComparedProps) {
       };
     }),
   });
+  const isPending = queries.some((query) => query.isPending);
   const known = queries.flatMap(({ data }): RunComparison[] => (data === undefined ? [] : [data]));
   return (
     <>
@@ -38,10 +39,10 @@ export function Comparisons({ asked, runs }: ComparedProps) {
         if (error === null) return null;
         return <ErrorNote key={others[index]} error={error} onRetry={() => refetch()} />;
       })}
-      {queries.some(({ isPending }) => isPending) && <Loading what="the comparisons" />}
+      {isPending && <Loading what="the comparisons" />}
       {known.length > 0 && (
         <>
-          <Summary known={known} asked={asked} runs={runs} />
+          <Summary known={known} asked={asked} runs={runs} isComplete={!isPending} />
           <h2>Tasks</h2>
           <TaskKind asked={asked} />
           <TaskList key={[first, ...others, metric, asked.kind].join()} asked={asked} runs={runs} />
@@ -60,7 +61,7 @@ function MetricChoice({ asked: { first, role, metric }, runs }: ComparedProps) {
   return (
     <p className="row">
       <label className="row">
-        Compare
+        Compare by
         <select value={metric} onChange={(event) => change({ metric: event.target.value })}>
           <option>reward</option>
           {shared.map((name) => (

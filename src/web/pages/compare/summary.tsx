@@ -9,11 +9,13 @@ import { RunName } from "./run-name.tsx";
 
 interface SummaryProps extends ComparedProps {
   readonly known: readonly RunComparison[];
+  /** Whether no other comparison is still being read: p is corrected for the number of all. */
+  readonly isComplete: boolean;
 }
 
-export function Summary({ known, asked, runs }: SummaryProps) {
+export function Summary({ known, asked, runs, isComplete }: SummaryProps) {
   const isSeveral = known.length > 1;
-  const adjusted = adjustByHolm(known.map(({ difference }) => difference.p));
+  const adjusted = adjustByHolm(known.map(({ difference }) => (isComplete ? difference.p : null)));
   const isCandidate = asked.role === "candidate";
   return (
     <>
@@ -22,12 +24,7 @@ export function Summary({ known, asked, runs }: SummaryProps) {
           <thead>
             <tr>
               <th scope="col">{isCandidate ? "Baseline" : "Candidate"}</th>
-              <th scope="col" className="numeric">
-                Mean
-              </th>
-              <th scope="col" className="numeric">
-                {isCandidate ? "Candidate's" : "Baseline's"}
-              </th>
+              <th scope="col">Mean</th>
               <th scope="col">Difference, 95 % interval</th>
               <th scope="col" className="numeric">
                 p
@@ -84,8 +81,12 @@ function SummaryRow({ comparison, adjusted, isCandidate, cost }: SummaryRowProps
       <th scope="row">
         <RunName id={other.id} /> <code className="soft">…{other.id.slice(-6)}</code>
       </th>
-      <td className="numeric">{scoreText(other.mean)}</td>
-      <td className="numeric">{scoreText(first.mean)}</td>
+      <td>
+        {scoreText(other.mean)}
+        <span className="second soft">
+          {isCandidate ? "candidate" : "baseline"} {scoreText(first.mean)}
+        </span>
+      </td>
       <td>
         <strong className={mean < 0 ? "worse" : mean > 0 ? "better" : ""}>{differenceText(mean)}</strong>
         {ci95 !== null && (

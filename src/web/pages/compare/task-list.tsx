@@ -13,7 +13,7 @@ import { TaskName } from "../../components/task-name.tsx";
 import { kindForFirst } from "./asked.ts";
 import type { ComparedProps } from "./comparisons.tsx";
 import { Outputs, type Side } from "./outputs.tsx";
-import { shortNameOf } from "./use-compared-runs.ts";
+import { shortNameOf } from "./short-name.ts";
 
 const PAGE = 50;
 

@@ -1,6 +1,5 @@
-/** The runs of a comparison, and the names by which the page calls them. */
+/** Reads the runs of a comparison. */
 import { queryOptions, useQueries } from "@tanstack/react-query";
-import type { RunView } from "../../../contract/run.ts";
 import { api } from "../../client.ts";
 
 export const runQuery = (id: string) =>
@@ -9,15 +8,4 @@ export const runQuery = (id: string) =>
 export function useComparedRuns(ids: readonly string[]) {
   const queries = useQueries({ queries: ids.map(runQuery) });
   return { runs: queries.flatMap(({ data }) => data ?? []), isPending: queries.some(({ isPending }) => isPending) };
-}
-
-/** A short name for a column: the name or the model, with the end of the id if another run has the same one. */
-export function shortNameOf(runs: readonly RunView[], id: string): string {
-  const text = textOf(runs.find((run) => run.id === id));
-  const isUnique = text !== null && runs.filter((run) => textOf(run) === text).length < 2;
-  return isUnique ? text : `${text ?? ""} …${id.slice(-6)}`.trim();
-}
-
-function textOf(run: RunView | undefined): string | null {
-  return run === undefined ? null : (run.name ?? run.model);
 }
