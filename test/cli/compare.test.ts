@@ -11,6 +11,8 @@ const ids: Record<string, string> = {};
 /** How many of 12 questions each model has right, from the first on. */
 const RIGHT: Readonly<Record<string, number>> = { fresh: 5, better: 12, alike: 5, worse: 0 };
 
+const PRICES = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 2_000_000 };
+
 beforeAll(async () => {
   platform = await bootPlatform({
     directory: null,
@@ -27,7 +29,7 @@ beforeAll(async () => {
   const dataset = Array.from({ length: 12 }, (_, at) => ({ question: `What is item ${at}?`, answer: "#### 42" }));
   for (const name of Object.keys(RIGHT)) {
     const { id } = await client.runs.create({
-      ...{ environment: "gsm8k", model: name, endpoint: { base_url: model.url }, dataset },
+      ...{ environment: "gsm8k", model: name, endpoint: { base_url: model.url, prices: PRICES }, dataset },
     });
     for await (const _ of client.runs.events(id));
     ids[name] = id;
@@ -47,7 +49,7 @@ test("several baselines have a row each, with p and its correction, and one list
   expect(stdout).toMatch(/p +p by Holm +better +worse +same/);
   expect(stdout).toMatch(new RegExp(`\n${ids["better"]} .*−0\\.583 .*0 +7 +5\n`));
   expect(stdout).toMatch(new RegExp(`\n${ids["worse"]} .*\\+0\\.417 .*5 +0 +7\n`));
-  expect(stdout).toMatch(/differs in model/);
+  expect(stdout).toMatch(/12 tasks matched; detectable from .*; costs −?\$?[^;]* per rollout\); differs in model/);
   expect(stdout).toMatch(/There are more: --after [0-9a-f]+/);
 });
 
@@ -65,6 +67,7 @@ test("the object of several baselines has each comparison, its corrected p, and 
   expect(alike.p_holm).toBeNull();
   expect(better.p_holm).toBeCloseTo(2 * better.difference.p, 12);
   expect(worse.p_holm).toBeCloseTo(worse.difference.p, 12);
+  expect(better.cost_difference).toEqual({ all: expect.any(Number), per_rollout: expect.any(Number) });
   expect([better.tasks, printed.gates]).toEqual([undefined, undefined]);
   expect(printed.tasks.data).toHaveLength(12);
   expect(printed.tasks.data[0].baselines).toHaveLength(3);

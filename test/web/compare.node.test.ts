@@ -98,8 +98,7 @@ test("a column has the name or the model of its run, and the end of the id only 
 
 test("the cost of two runs is compared per rollout and in all, and not if a part is unknown", () => {
   const paid = (policy_micros: number | null, scored: number): RunView => {
-    const run = aRun({ scored }, { cost: { policy_micros, judge_micros: 0, charged_micros: 0 } });
-    return run;
+    return aRun({ scored, dispatched: scored }, { cost: { policy_micros, judge_micros: 0, charged_micros: 0 } });
   };
   expect(costDifferenceText(paid(3_000_000, 10), paid(1_000_000, 5))).toBe("+$0.10 per rollout, +$2.00 in all");
   expect(costDifferenceText(paid(1_000_000, 5), paid(3_000_000, 10))).toBe("−$0.10 per rollout, −$2.00 in all");

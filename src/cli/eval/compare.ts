@@ -1,12 +1,14 @@
 /** `rollcall compare`: a run and one or several baselines, as text, as an object, and as a gate. */
 import { COMPARED_TASKS, type RunComparison, type TaskComparison } from "../../contract/comparison.ts";
+import { type CostDifference, costDifference } from "../../contract/cost-difference.ts";
 import { adjustByHolm } from "../../contract/holm.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { Page } from "../../sdk/options.ts";
+import type { RunView } from "../../contract/run.ts";
+import type { CompareRunsQuery, Page } from "../../sdk/options.ts";
 import type { CommandLine, PLATFORM_FLAGS } from "../command-line.ts";
 import { EXIT, type ExitCode, usageError } from "../exit.ts";
-import { onPlatform } from "../on-platform.ts";
-import { countText, intervalText, pText, signedText } from "../terminal/format.ts";
+import { onPlatform, type Session } from "../on-platform.ts";
+import { countText, dollarsText, intervalText, pText, signedText } from "../terminal/format.ts";
 import { columns, safeDetails } from "../terminal/table.ts";
 import { safeLine } from "../terminal/text.ts";
 import { judgeDifferences } from "./baseline-gate.ts";
@@ -28,27 +30,48 @@ export function compareCommand(line: CompareLine): Promise<ExitCode> {
   const twice = baselines.find((one, at) => baselines.indexOf(one) !== at);
   if (twice !== undefined) throw usageError(`the baseline ${twice} is given twice`);
   const maxDrop = maxDropOf(line);
-  const isGate = line.on("fail-if-worse") || maxDrop !== null;
-  const [metric, limit, after] = [line.text("metric"), line.count("limit", 1), line.text("after")];
-  const tasks = COMPARED_TASKS.find((one) => one === line.text("tasks"));
-  return onPlatform(line, async ({ client, signal, term: { room } }) => {
-    const isSeveral = baselines.length > 1;
-    const comparisons: RunComparison[] = [];
-    for (const baseline of baselines) {
-      const page = isSeveral ? { limit: 1 } : { limit, after, tasks };
-      comparisons.push(await client.runs.compare(run, { baseline, metric, ...page }, { signal }));
-    }
-    const gates = isGate ? judgeDifferences(comparisons, maxDrop) : [];
-    const exit = exitOfGates(gates) ?? EXIT.good;
-    const [only] = comparisons;
-    if (!isSeveral && only !== undefined) {
-      const json = isGate ? { ...only, gates } : only;
-      return { json, exit, text: () => withGates(comparisonText(only, room), gates) };
-    }
-    const list = await client.runs.compareTasks(run, { baselines, metric, limit, after, tasks }, { signal });
-    const json = { object: "comparisons", data: withCorrection(comparisons), tasks: list, ...(isGate && { gates }) };
-    return { json, exit, text: () => withGates(severalText(comparisons, list, room), gates) };
-  });
+  const asked: Asked = {
+    ...{ run, baselines, metric: line.text("metric"), limit: line.count("limit", 1), after: line.text("after") },
+    tasks: COMPARED_TASKS.find((one) => one === line.text("tasks")),
+    gate: line.on("fail-if-worse") || maxDrop !== null ? { maxDrop } : null,
+  };
+  return onPlatform(line, (session) => (baselines.length > 1 ? compareSeveral : compareOne)(asked, session));
+}
+
+interface Asked extends Omit<CompareRunsQuery, "baseline"> {
+  readonly run: string;
+  readonly baselines: readonly string[];
+  /** Null: the exit code does not depend on the differences. */
+  readonly gate: { readonly maxDrop: number | null } | null;
+}
+
+async function compareOne({ run, baselines, gate, ...query }: Asked, { client, signal, term: { room } }: Session) {
+  const comparison = await client.runs.compare(run, { baseline: baselines[0] ?? "", ...query }, { signal });
+  const gates = judged([comparison], gate);
+  const json = gate === null ? comparison : { ...comparison, gates };
+  return { json, exit: exitOf(gates), text: () => withGates(comparisonText(comparison, room), gates) };
+}
+
+async function compareSeveral({ run, baselines, gate, ...query }: Asked, { client, signal, term: { room } }: Session) {
+  const comparisons: RunComparison[] = [];
+  const theirs: RunView[] = [];
+  for (const baseline of baselines) {
+    comparisons.push(await client.runs.compare(run, { baseline, metric: query.metric, limit: 1 }, { signal }));
+    theirs.push(await client.runs.get(baseline, { signal }));
+  }
+  const rows = rowsOf(comparisons, await client.runs.get(run, { signal }), theirs);
+  const list = await client.runs.compareTasks(run, { baselines, ...query }, { signal });
+  const gates = judged(comparisons, gate);
+  const json = { object: "comparisons", data: rows, tasks: list, ...(gate !== null && { gates }) };
+  return { json, exit: exitOf(gates), text: () => withGates(severalText(rows, list, room), gates) };
+}
+
+function judged(comparisons: readonly RunComparison[], gate: Asked["gate"]): readonly GateResult[] {
+  return gate === null ? [] : judgeDifferences(comparisons, gate.maxDrop);
+}
+
+function exitOf(gates: readonly GateResult[]): ExitCode {
+  return exitOfGates(gates) ?? EXIT.good;
 }
 
 function maxDropOf(line: CompareLine): number | null {
@@ -63,23 +86,34 @@ function withGates(text: string, gates: readonly GateResult[]): string {
   return gates.length === 0 ? text : `${text}\n\n${judgementsText(gates)}`;
 }
 
-/** Without their own pages of tasks, which one list replaces. */
-function withCorrection(comparisons: readonly RunComparison[]) {
+/** Scripts depend on these names. */
+type Row = Omit<RunComparison, "tasks" | "next"> & {
+  readonly p_holm: number | null;
+  /** In micro-dollars; null if a part of the cost of a run is unknown. */
+  readonly cost_difference: CostDifference | null;
+};
+
+/** Without their own pages of tasks, which one list replaces. `theirs`: the baselines in their order. */
+function rowsOf(comparisons: readonly RunComparison[], ours: RunView, theirs: readonly RunView[]): Row[] {
   const adjusted = adjustByHolm(comparisons.map(({ difference }) => difference.p));
-  return comparisons.map(({ tasks: _tasks, next: _next, ...comparison }, at) => ({
-    ...comparison,
-    p_holm: adjusted[at] ?? null,
-  }));
+  return comparisons.map(({ tasks: _tasks, next: _next, ...comparison }, at) => {
+    const baseline = theirs[at];
+    return {
+      ...comparison,
+      p_holm: adjusted[at] ?? null,
+      cost_difference: baseline === undefined ? null : costDifference(ours, baseline),
+    };
+  });
 }
 
 const HEADER = ["baseline", "mean", "run", "difference", "95 %", "p", "p by Holm", "better", "worse", "same"];
 
-function severalText(comparisons: readonly RunComparison[], list: Page<TaskComparison>, room: number): string {
+function severalText(comparisons: readonly Row[], list: Page<TaskComparison>, room: number): string {
   const [first] = comparisons;
   if (first === undefined) return "";
   const { run, metric } = first;
   const head = safeDetails({ run: `${run.id}  ${run.environment} ${run.model}`, metric });
-  const rows = withCorrection(comparisons).map((one) => {
+  const rows = comparisons.map((one) => {
     const { mean, ci95, p } = one.difference;
     const means = [one.baseline.mean, one.run.mean].map((of) => of?.toFixed(3) ?? "–");
     const tests = [p, one.p_holm].map((of) => (of === null ? "–" : pText(of)));
@@ -91,20 +125,27 @@ function severalText(comparisons: readonly RunComparison[], list: Page<TaskCompa
   return parts.filter((part) => part !== "").join("\n\n");
 }
 
-/** What the baseline is, what its comparison can detect, and what else differs. */
-function noteText(comparison: RunComparison): string {
+/** What the baseline is, what its comparison can detect, how much more the run costs, and what else differs. */
+function noteText(comparison: Row): string {
   const { baseline, differs, n_matched } = comparison;
   const detectable = detectableText(comparison);
   return [
     `${baseline.environment} ${baseline.model}`,
     `${countText(n_matched)} tasks matched${unmatchedText(comparison)}`,
     ...(detectable === null ? [] : [`detectable ${detectable}`]),
+    ...(comparison.cost_difference === null ? [] : [costText(comparison.cost_difference)]),
     `differs in ${differs.join(", ") || "nothing"}`,
   ].join("; ");
 }
 
+function costText({ all, per_rollout }: CostDifference): string {
+  const signed = (micros: number) => `${micros > 0 ? "+" : ""}${dollarsText(Math.round(micros))}`;
+  const each = per_rollout === null ? "" : ` (${signed(per_rollout)} per rollout)`;
+  return `costs ${signed(all)}${each}`;
+}
+
 function tasksText(
-  comparisons: readonly RunComparison[],
+  comparisons: readonly Row[],
   { data, has_more, last_id }: Page<TaskComparison>,
   room: number,
 ): string {

@@ -82,7 +82,10 @@ export function judgementsText(gates: readonly GateResult[]): string {
 }
 
 /** The smallest difference that the tasks can detect, and how many more tasks would detect the observed one. */
-export function detectableText({ detectable, difference }: RunComparison): string | null {
+export function detectableText({
+  detectable,
+  difference,
+}: Pick<RunComparison, "detectable" | "difference">): string | null {
   if (detectable === undefined || detectable.effect === null) return null;
   const { alpha, power, effect, more_tasks } = detectable;
   const least = `from ±${effect.toFixed(3)} (alpha ${alpha}, power ${power})`;
@@ -90,7 +93,11 @@ export function detectableText({ detectable, difference }: RunComparison): strin
   return `${least}; ${countText(more_tasks)} more tasks would detect ${signedText(difference.mean)}`;
 }
 
-export function unmatchedText({ n_only_run, n_only_baseline, n_unmatched }: RunComparison): string {
+export function unmatchedText({
+  n_only_run,
+  n_only_baseline,
+  n_unmatched,
+}: Pick<RunComparison, "n_only_run" | "n_only_baseline" | "n_unmatched">): string {
   if (n_unmatched === 0) return "";
   return `; left out: ${countText(n_only_run)} scored in the run only, ${countText(n_only_baseline)} in the baseline only`;
 }
