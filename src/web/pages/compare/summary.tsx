@@ -54,7 +54,7 @@ export function Summary({ known, asked, runs, isComplete }: SummaryProps) {
           </tbody>
         </table>
       </Scroll>
-      <Explained known={known} />
+      <Explained known={known} isCorrected={isSeveral && isComplete} />
     </>
   );
 }
@@ -133,14 +133,14 @@ function detectableText({ detectable, difference }: RunComparison): string {
 }
 
 /** What the differences, the smallest detectable one and the corrected p mean. */
-function Explained({ known }: { readonly known: readonly RunComparison[] }) {
+function Explained({ known, isCorrected }: Pick<SummaryProps, "known"> & { readonly isCorrected: boolean }) {
   const detectable = known.find((one) => one.detectable?.effect != null)?.detectable;
   return (
     <p className="soft">
       A difference is the candidate's mean minus the baseline's, over the tasks that both have scored.{" "}
       {detectable !== undefined &&
         `The smallest detectable difference is the true difference that a test of these tasks would find with a probability of ${percentText(detectable.power)}, if it wrongly finds a difference in ${percentText(detectable.alpha)} of cases without one. Smaller true differences may be missed. `}
-      {known.length > 1 &&
+      {isCorrected &&
         `With ${known.length} comparisons, some p is more often small by chance: p by Holm is corrected for that.`}
     </p>
   );
