@@ -353,10 +353,7 @@ export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Res
       ({ rollout }, { endpoint }) => ({ path: `/v1/rollouts/${rollout}/fork`, body: { turn: 0, endpoint } }),
     ],
     ["compareRuns", ({ run }, { rival }) => ({ path: `/v1/runs/${run}/compare?baseline=${rival}` })],
-    [
-      "compareTasks",
-      ({ run, rival }, other) => ({ path: `/v1/runs/${run}/compare/tasks?baselines=${rival},${other.rival}` }),
-    ],
+    ["compareTasks", ({ run }, { rival }) => ({ path: `/v1/runs/${run}/compare/tasks?baselines=${rival}` })],
     ["listRuns", (_own, { run }) => ({ path: `/v1/runs?after=${run}` })],
     ["listFleets", (_own, { fleet }) => ({ path: `/v1/fleets?after=${fleet}` })],
     ["listEndpoints", (_own, { endpoint }) => ({ path: `/v1/endpoints?after=${endpoint}` })],
