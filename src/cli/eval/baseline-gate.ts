@@ -4,17 +4,23 @@
  * alarms. That a run lost no more than the allowed drop must hold against each baseline, which needs no correction.
  */
 import type { RunComparison } from "../../contract/comparison.ts";
+import type { GateVerdict } from "../../contract/gate.ts";
 import { adjustByHolm } from "../../contract/holm.ts";
 import { tTwoSidedP } from "../../core/statistics/spread.ts";
 import { intervalText, pText, signedText } from "../terminal/format.ts";
-import type { GateResult } from "./gates.ts";
 
 const LEVEL = 0.05;
 /** Allows for rounding errors: an interval may miss a threshold by its last digits. */
 const SLACK = 1e-9;
 
+interface DifferenceVerdict {
+  readonly gate: "baseline";
+  readonly verdict: GateVerdict;
+  readonly message: string;
+}
+
 /** One result for each comparison, in their order. `maxDrop`: the allowed drop; null: only a significant drop fails. */
-export function judgeDifferences(comparisons: readonly RunComparison[], maxDrop: number | null): GateResult[] {
+export function judgeDifferences(comparisons: readonly RunComparison[], maxDrop: number | null): DifferenceVerdict[] {
   const allowed = -(maxDrop ?? 0);
   const adjusted = adjustByHolm(comparisons.map(({ difference }) => pOfDrop(difference, allowed)));
   const isSeveral = comparisons.length > 1;
@@ -39,7 +45,7 @@ function judgeDifference(
   { mean, ci95 }: Difference,
   maxDrop: number | null,
   adjusted: number | null,
-): Pick<GateResult, "verdict" | "message"> {
+): Pick<DifferenceVerdict, "verdict" | "message"> {
   if (ci95 === null) {
     const message = `only one task matches: its difference of ${signedText(mean)} is not enough to decide`;
     return { verdict: "inconclusive", message };

@@ -1,6 +1,7 @@
 /** Reads the parameters of the comparison page from its URL. */
 import type { CompareQuery } from "../../../contract/comparison.ts";
 import { LIMITS } from "../../../contract/limits.ts";
+import type { RunView } from "../../../contract/run.ts";
 import type { Search } from "../../address.ts";
 
 export const MOST_RUNS = LIMITS.comparedBaselines + 1;
@@ -27,6 +28,13 @@ export interface Asked {
   readonly others: readonly string[];
   readonly metric: string;
   readonly kind: CompareQuery["tasks"];
+}
+
+/** The properties of the parts of the page. */
+export interface ComparedProps {
+  readonly asked: Asked;
+  /** All that could be read. */
+  readonly runs: readonly RunView[];
 }
 
 /**

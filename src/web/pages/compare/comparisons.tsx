@@ -1,22 +1,15 @@
 /** The paired differences of the runs, a row each, and their tasks. */
 import { useQueries } from "@tanstack/react-query";
 import type { RunComparison } from "../../../contract/comparison.ts";
-import type { RunView } from "../../../contract/run.ts";
 import { useAddress } from "../../address.ts";
 import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { countText, scoreText } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { type Asked, KINDS } from "./asked.ts";
+import { type Asked, type ComparedProps, KINDS } from "./asked.ts";
 import { Summary } from "./summary.tsx";
 import { TaskList } from "./task-list.tsx";
-
-export interface ComparedProps {
-  readonly asked: Asked;
-  /** All that could be read. */
-  readonly runs: readonly RunView[];
-}
 
 export function Comparisons({ asked, runs }: ComparedProps) {
   const { first, others, metric, role } = asked;

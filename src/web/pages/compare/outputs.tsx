@@ -60,7 +60,11 @@ export function Outputs({ sides, asked }: OutputsProps) {
   return <SideBySide sides={read} asked={asked} />;
 }
 
-function SideBySide({ sides, asked: { first, role } }: OutputsProps & { readonly sides: readonly ReadSide[] }) {
+interface SideBySideProps extends OutputsProps {
+  readonly sides: readonly ReadSide[];
+}
+
+function SideBySide({ sides, asked: { first, role } }: SideBySideProps) {
   const [search] = useAddress();
   const unit = UNITS.find((one) => one === search["diff"]) ?? "word";
   const pair = pairOf(sides, { first, role, from: search["from"], to: search["to"] });

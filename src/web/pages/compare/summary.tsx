@@ -3,7 +3,7 @@ import type { RunComparison } from "../../../contract/comparison.ts";
 import { adjustByHolm } from "../../../contract/holm.ts";
 import { countText, differenceText, NOTHING, numberText, percentText, scoreText } from "../../components/format.ts";
 import { Scroll } from "../../components/scroll.tsx";
-import type { ComparedProps } from "./comparisons.tsx";
+import type { ComparedProps } from "./asked.ts";
 import { costDifferenceText } from "./cost-difference.ts";
 import { RunName } from "./run-name.tsx";
 

@@ -10,8 +10,7 @@ import { Loading } from "../../components/loading.tsx";
 import { Scroll } from "../../components/scroll.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { TaskName } from "../../components/task-name.tsx";
-import { kindForFirst } from "./asked.ts";
-import type { ComparedProps } from "./comparisons.tsx";
+import { type ComparedProps, kindForFirst } from "./asked.ts";
 import { Outputs, type Side } from "./outputs.tsx";
 import { shortNameOf } from "./short-name.ts";
 
