@@ -27,9 +27,9 @@ const MONTH_S = 30 * DAY_S;
 
 /** Assumed. */
 const AWAKE_S_PER_REQUEST = 0.1;
-const KEPT_KB_PER_ROLLOUT = { small: 40, large: 80 } as const;
-const RUN_KB_PER_ROLLOUT = 3;
-const SEGMENT_KB_PER_ROLLOUT = { small: 30, large: 60 } as const;
+export const KEPT_KB_PER_ROLLOUT = { small: 40, large: 80 } as const;
+export const RUN_KB_PER_ROLLOUT = 3;
+export const SEGMENT_KB_PER_ROLLOUT = { small: 30, large: 60 } as const;
 const CPU_MS_PER_ROLLOUT = 10;
 const ROWS_READ_PER_ROLLOUT = 100;
 
@@ -184,85 +184,100 @@ function gbMonths(kb: number, seconds: number): number {
   return ((ROLLOUTS * kb) / 1e6) * (seconds / MONTH_S);
 }
 
-/** Prices of the paid plan, November 2026; docs/cost.md has their sources. */
+/** Dollars of the paid plan, November 2026, for a million, or for a GB-month; docs/cost.md has their sources. */
+export const PRICES = {
+  request: 0.15,
+  gbSecond: 12.5,
+  rowWritten: 1,
+  rowRead: 0.001,
+  objectGbMonth: 0.2,
+  queueOperation: 0.4,
+  r2ClassA: 4.5,
+  r2ClassB: 0.36,
+  r2GbMonth: 0.015,
+  invocation: 0.3,
+  cpuMs: 0.02,
+  logLine: 0.6,
+} as const;
+
 const BILL: readonly Line[] = [
   {
     what: "requests to objects that play rollouts",
-    price: 0.15,
+    price: PRICES.request,
     per: "million",
     count: requestsToPlayers,
   },
-  { what: "requests to the run's object", price: 0.15, per: "million", count: requestsToRun },
-  { what: "requests to the endpoint's object", price: 0.15, per: "million", count: ({ leaseAsks }) => leaseAsks },
+  { what: "requests to the run's object", price: PRICES.request, per: "million", count: requestsToRun },
+  { what: "requests to the endpoint's object", price: PRICES.request, per: "million", count: ({ leaseAsks }) => leaseAsks },
   {
     what: "GB-s of objects that play rollouts",
-    price: 12.5,
+    price: PRICES.gbSecond,
     per: "million",
     count: ({ objectS, objects }) => gbSeconds(objectS + AWAKE_S_PER_REQUEST * objects),
   },
   {
     what: "GB-s of the run's object",
-    price: 12.5,
+    price: PRICES.gbSecond,
     per: "million",
     count: (of) => gbSeconds(AWAKE_S_PER_REQUEST * requestsToRun(of)),
   },
   {
     what: "GB-s of the endpoint's object",
-    price: 12.5,
+    price: PRICES.gbSecond,
     per: "million",
     count: ({ leaseAsks }) => gbSeconds(AWAKE_S_PER_REQUEST * leaseAsks),
   },
-  { what: "rows written by rollouts", price: 1, per: "million", count: rowsOfRollouts },
-  { what: "rows written by the run", price: 1, per: "million", count: rowsOfRun },
-  { what: "rows written by the endpoint", price: 1, per: "million", count: ({ leaseAsks }) => leaseAsks },
-  { what: "alarms set (a row each)", price: 1, per: "million", count: alarmsSet },
-  { what: "rows read", price: 0.001, per: "million", count: () => ROWS_READ_PER_ROLLOUT * ROLLOUTS },
+  { what: "rows written by rollouts", price: PRICES.rowWritten, per: "million", count: rowsOfRollouts },
+  { what: "rows written by the run", price: PRICES.rowWritten, per: "million", count: rowsOfRun },
+  { what: "rows written by the endpoint", price: PRICES.rowWritten, per: "million", count: ({ leaseAsks }) => leaseAsks },
+  { what: "alarms set (a row each)", price: PRICES.rowWritten, per: "million", count: alarmsSet },
+  { what: "rows read", price: PRICES.rowRead, per: "million", count: () => ROWS_READ_PER_ROLLOUT * ROLLOUTS },
   {
     what: "storage of objects",
-    price: 0.2,
+    price: PRICES.objectGbMonth,
     per: "GB-month",
     count: (of) => gbMonths(sized(KEPT_KB_PER_ROLLOUT, of), of.runS + DAY_S) + gbMonths(RUN_KB_PER_ROLLOUT, MONTH_S),
   },
-  { what: "rows written in D1", price: 1, per: "million", count: ({ rowWrites }) => 10 + 2 * rowWrites },
+  { what: "rows written in D1", price: PRICES.rowWritten, per: "million", count: ({ rowWrites }) => 10 + 2 * rowWrites },
   {
     what: "queue operations",
-    price: 0.4,
+    price: PRICES.queueOperation,
     per: "million",
     count: (of) => 3 * consumed(of),
   },
   {
     what: "R2 writes (class A)",
-    price: 4.5,
+    price: PRICES.r2ClassA,
     per: "million",
     count: ({ segments, large }) => 1 + large * ROLLOUTS + segments,
   },
   {
     what: "R2 reads (class B)",
-    price: 0.36,
+    price: PRICES.r2ClassB,
     per: "million",
     count: ({ groupsMessages, large }) => 2 * large * ROLLOUTS + groupsMessages,
   },
   {
     what: "storage of R2, a month",
-    price: 0.015,
+    price: PRICES.r2GbMonth,
     per: "GB-month",
     count: (of) => gbMonths(sized(SEGMENT_KB_PER_ROLLOUT, of), MONTH_S),
   },
   {
     what: "invocations of consumers",
-    price: 0.3,
+    price: PRICES.invocation,
     per: "million",
     count: consumed,
   },
-  { what: "CPU ms of consumers", price: 0.02, per: "million", count: () => CPU_MS_PER_ROLLOUT * ROLLOUTS },
-  { what: "lines of our own log", price: 0.6, per: "million", count: () => LOG_LINES_PER_ROLLOUT * ROLLOUTS },
+  { what: "CPU ms of consumers", price: PRICES.cpuMs, per: "million", count: () => CPU_MS_PER_ROLLOUT * ROLLOUTS },
+  { what: "lines of our own log", price: PRICES.logLine, per: "million", count: () => LOG_LINES_PER_ROLLOUT * ROLLOUTS },
 ];
 
 /** An event for each invocation, of objects and of consumers. wrangler.toml turns them off. */
 const INVOCATION_LOGS: readonly Line[] = [
   {
     what: "invocation logs, if they were on",
-    price: 0.6,
+    price: PRICES.logLine,
     per: "million",
     count: (of) => requestsToPlayers(of) + requestsToRun(of) + of.leaseAsks + consumed(of),
   },
@@ -272,13 +287,13 @@ const INVOCATION_LOGS: readonly Line[] = [
 const FOLLOWED: readonly Line[] = [
   {
     what: "followed: GB-s more of the run's object",
-    price: 12.5,
+    price: PRICES.gbSecond,
     per: "million",
     count: (of) => gbSeconds(of.runS - AWAKE_S_PER_REQUEST * requestsToRun(of)),
   },
   {
     what: "followed: reads of its events",
-    price: 0.15,
+    price: PRICES.request,
     per: "million",
     count: ({ flushes, runS }) => flushes + runS / QUIET_S,
   },

@@ -29,7 +29,7 @@ import {
 
 const EVERY_MS = 1000;
 /** The interval if nothing is charged: then nothing waits for the call, and the end of the run is sent immediately. */
-const UNCHARGED_EVERY_MS = 10_000;
+export const UNCHARGED_EVERY_MS = 10_000;
 /** Items of both streams in one call. */
 const MOST_ITEMS = 1000;
 /** How long before its end a reservation is renewed. */

@@ -9,7 +9,7 @@ import type { Scope } from "../contract/scope.ts";
 import { type EndpointAccess, EndpointUnusable } from "../kernel/endpoint/call.ts";
 import { type Outgoing, outgoingFor } from "../kernel/endpoint/outgoing.ts";
 import { placeOf } from "../kernel/kit/address.ts";
-import { LruCache, OUTAGE_MS, TtlCache } from "../kernel/kit/caches.ts";
+import { LruCache, OUTAGE_MS, SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, TtlCache } from "../kernel/kit/caches.ts";
 import { openSealed } from "../kernel/kit/sealed-values.ts";
 import type { Places } from "./aliases.ts";
 import { getReplica } from "./queries.ts";
@@ -29,7 +29,7 @@ export class ReplicaGone extends EndpointUnusable {
   override readonly name: string = "ReplicaGone";
 }
 
-const opened = new TtlCache<Opened>(5000, 4000, OUTAGE_MS);
+const opened = new TtlCache<Opened>(SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, OUTAGE_MS);
 /** What replicas refuse in a request, by their id, as this isolate found out. */
 const refused = new LruCache<readonly string[]>(10_000);
 

@@ -7,7 +7,7 @@
  * with the same id is delivered once.
  */
 import type { Scope } from "../contract/scope.ts";
-import { OUTAGE_MS, TtlCache } from "../kernel/kit/caches.ts";
+import { OUTAGE_MS, SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, TtlCache } from "../kernel/kit/caches.ts";
 import { PROCESS_PACE } from "../kernel/kit/request-pace.ts";
 import type { EventListener, OutboundEvent } from "../kernel/kit/slice-hooks.ts";
 import type { Subrequests } from "../kernel/kit/subrequests.ts";
@@ -16,7 +16,7 @@ import { webhookObject } from "./rpc.ts";
 import { wants } from "./rules.ts";
 
 /** How long the list is cached: a new or changed endpoint receives events after at most this time. */
-const known = new TtlCache<readonly Listening[]>(5000, 4000, OUTAGE_MS);
+const known = new TtlCache<readonly Listening[]>(SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, OUTAGE_MS);
 /** The most endpoints of one organisation that receive the organisation's budget events. */
 const MOST_OF_ORGANIZATION = 100;
 

@@ -39,7 +39,7 @@ interface KeptLimits {
  * queue hands ten of them (six judgements) to each of up to 250 consumers. The local runtime hands over a queue's
  * batches one after another, so each message waits for all earlier ones.
  */
-const MESSAGES_DEPLOYED = 1000;
+export const MESSAGES_DEPLOYED = 1000;
 const MESSAGES_LOCAL = 6;
 /** Twice the number that is worked on at a time, so that the next batch is ready when one is done. */
 const JUDGEMENTS_LOCAL = 48;

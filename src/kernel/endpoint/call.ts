@@ -21,7 +21,7 @@ import type { ReplyReservation } from "../clients/reply-reservation.ts";
 import { getEndpoint, keepRefused } from "../db/endpoints.ts";
 import type { EndpointRow } from "../db/schema.ts";
 import { placeOf } from "../kit/address.ts";
-import { OUTAGE_MS, TtlCache } from "../kit/caches.ts";
+import { OUTAGE_MS, SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, TtlCache } from "../kit/caches.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { openSealed } from "../kit/sealed-values.ts";
@@ -54,7 +54,7 @@ export interface EndpointAccess extends Opened {
 }
 
 /** A changed or deleted key is used for at most this much longer, anywhere. */
-const opened = new TtlCache<Opened>(5000, 4000, OUTAGE_MS);
+const opened = new TtlCache<Opened>(SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, OUTAGE_MS);
 
 /** `fresh`: as stored now, without the cache of this isolate. */
 export type OpenEndpoint = (fresh: boolean) => Promise<EndpointAccess>;

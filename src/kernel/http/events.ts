@@ -24,7 +24,7 @@ import { sharerOf } from "./strangers.ts";
 const QUIET_MS = 15_000;
 const STREAM_MS = 5 * 60_000;
 /** Time between two checks whether the caller still has the permission. */
-const LOOK_MS = 2500;
+export const LOOK_MS = 2500;
 const COME_BACK = "retry: 1000\n\n";
 const STILL_HERE = ": still here\n\n";
 const TOO_MANY = "too many event streams are open: try again later";

@@ -7,7 +7,7 @@ import type { Scope } from "../../contract/scope.ts";
 import { guarded, refusedAddress, type Send } from "../clients/outgoing.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import { accounts } from "./account-hooks.ts";
-import { OUTAGE_MS, TtlCache } from "./caches.ts";
+import { OUTAGE_MS, SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, TtlCache } from "./caches.ts";
 import { idsOf, logError } from "./log.ts";
 
 interface LocalEnv extends Env {
@@ -19,7 +19,7 @@ interface LocalEnv extends Env {
 export type AllowedHosts = readonly string[] | null;
 
 /** A changed list takes effect everywhere within five seconds. */
-const known = new TtlCache<AllowedHosts>(5000, 4000, OUTAGE_MS);
+const known = new TtlCache<AllowedHosts>(SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, OUTAGE_MS);
 
 /** What the organisation allows. Reads D1 at most once every few seconds for each isolate and organisation. */
 export async function allowedHosts(env: Env, { orgId }: Pick<Scope, "orgId">): Promise<AllowedHosts> {

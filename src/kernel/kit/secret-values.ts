@@ -6,12 +6,12 @@ import type { Scope } from "../../contract/scope.ts";
 import type { Secrets } from "../../core/protocol/environment-code.ts";
 import type { SecretRow } from "../db/schema.ts";
 import { secretsNamed } from "../db/secrets.ts";
-import { OUTAGE_MS, TtlCache } from "./caches.ts";
+import { OUTAGE_MS, SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, TtlCache } from "./caches.ts";
 import { idsOf, logError } from "./log.ts";
 import { openSealed } from "./sealed-values.ts";
 
 const PREFIX = "secret:";
-const opened = new TtlCache<Secrets>(5000, 4000, OUTAGE_MS);
+const opened = new TtlCache<Secrets>(SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, OUTAGE_MS);
 
 /** The names of the secrets in `needs`. */
 export function secretNames(needs: readonly string[]): string[] {

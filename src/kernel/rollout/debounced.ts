@@ -4,7 +4,7 @@
  */
 
 /** Items that arrive within this time go in one call. */
-const DEBOUNCE_MS = 10;
+export const DEBOUNCE_MS = 10;
 
 interface Waiting<Item, Answer> {
   readonly item: Item;

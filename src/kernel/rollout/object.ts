@@ -40,13 +40,12 @@ import {
   START_MESSAGE_LIFE_MS,
   type UnspentBudget,
 } from "../messages/wire.ts";
+import { ALARM_MS } from "./alarm-time.ts";
 import { Debounced } from "./debounced.ts";
 import { FactsTable } from "./facts.ts";
 import { ShardRollout } from "./shard-rollout.ts";
 import { restOf, turnSlice } from "./turn-slice.ts";
 
-/** The platform kills an alarm handler after 15 minutes. */
-const ALARM_MS = 14 * 60_000;
 /** After this many outside calls an alarm hands over, too: production allows 10,000 per invocation. */
 const ALARM_CALLS = 4000;
 /** A rollout that could not even report its failure is tried again after this time. */

@@ -38,7 +38,7 @@ export const FIRST_ASK_MS = 5000;
 /** A scoring group is sent for scoring again if its scores have not arrived after this time. */
 export const SCORING_DEADLINE_MS = 30_000;
 /** A reader holds up to ten segments in memory at once. */
-const SEGMENT_BYTES = 2 * 1024 * 1024;
+export const SEGMENT_BYTES = 2 * 1024 * 1024;
 
 /** Dispatches the next `count` rollouts, retries first, then group by group. Returns their slots. */
 export function dispatch(

@@ -1,5 +1,5 @@
 /** Debounce: the consequences of a burst of answers are handled once, a few milliseconds after the first. */
-const DEBOUNCE_MS = 10;
+export const DEBOUNCE_MS = 10;
 
 export class Debounce {
   #waits = false;

@@ -143,7 +143,7 @@ export class RunLeases {
 }
 
 /** The usual number while the organisation has enough for all of its runs; else what the run can use now. */
-function needOf(slot: LeaseSlot, { inQueue, waiting }: Traffic, usual: number): Need {
+export function needOf(slot: Pick<LeaseSlot, "read">, { inQueue, waiting }: Traffic, usual: number): Need {
   const demand = Math.max(inQueue, Math.min(Math.max(usual, 1), inQueue + waiting));
   const shared = slot.read().grant?.shared ?? false;
   return { running: inQueue, wants: shared ? demand : Math.max(demand, usual), more: waiting > 0, usual };
@@ -158,7 +158,7 @@ export interface Needs {
 }
 
 /** A run usually needs one message for this many concurrent rollouts. */
-const ROLLOUTS_PER_MESSAGE = 4;
+export const ROLLOUTS_PER_MESSAGE = 4;
 
 /** True if something is under way, or will be without an action of its owner. */
 function isOpen({ settled_at, stop, paused, in_flight }: RunHead): boolean {

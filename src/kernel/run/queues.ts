@@ -12,7 +12,7 @@ import type {
 
 /** Slots per message: about 12 bytes each. */
 export const PLACES_PER_MESSAGE = 25;
-const SCORING_GROUPS_PER_MESSAGE = 25;
+export const SCORING_GROUPS_PER_MESSAGE = 25;
 /** The consumer reads each trajectory with a subrequest, and its subrequests are limited. */
 const TRAJECTORIES_PER_MESSAGE = 400;
 const MESSAGES_PER_BATCH = 100;

@@ -90,11 +90,11 @@ export function takeAnswer(
   now: number,
 ): { resend: boolean; unit: number | null } {
   if (row?.status !== "running") return { resend: false, unit: null };
-  const wait = Math.min(LONGEST_ASK_MS, FIRST_ASK_MS * 2 ** row.asks);
+  const wait = waitAfterAsk(row.asks);
   const asks = row.asks + 1;
   switch (answer.state) {
     case "running": {
-      const ask_at = Math.min(now + LONGEST_ASK_MS, Math.max(answer.next_event_at, now + wait));
+      const ask_at = askAgainAt(row.asks, answer.next_event_at, now);
       store.setRollout(row.seq, { asks, ask_at, misses: 0 });
       return { resend: false, unit: null };
     }
@@ -122,6 +122,15 @@ export function takeAnswer(
       // The rollout was acknowledged but its report is missing: our storage is older. It cannot be sent again.
       return lost(store, spec, row, "its answer was acknowledged but is missing", now);
   }
+}
+
+/** When a rollout that is running is asked again. `asks`: how often it was asked before; times are epoch milliseconds. */
+export function askAgainAt(asks: number, nextEventAt: number, now: number): number {
+  return Math.min(now + LONGEST_ASK_MS, Math.max(nextEventAt, now + waitAfterAsk(asks)));
+}
+
+function waitAfterAsk(asks: number): number {
+  return Math.min(LONGEST_ASK_MS, FIRST_ASK_MS * 2 ** asks);
 }
 
 function lost(

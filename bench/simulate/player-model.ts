@@ -1,0 +1,134 @@
+/** An object that plays rollouts (src/kernel/rollout/object.ts), and its rollouts. A turn is only time that passes. */
+import { SETTINGS_RENEWED_MS } from "../../src/kernel/kit/caches.ts";
+import { ALARM_MS } from "../../src/kernel/rollout/alarm-time.ts";
+import { DEBOUNCE_MS } from "../../src/kernel/rollout/debounced.ts";
+import { COSTS, LATENCY_MS } from "./policies.ts";
+import type { Meter } from "./traffic.ts";
+import type { World } from "./world.ts";
+
+export interface RolloutModel {
+  readonly player: PlayerModel;
+  /** The number of its object. */
+  readonly shard: number;
+  turnsLeft: number;
+  /** When its current call would time out; 0 if none is under way. */
+  silentUntil: number;
+  /** How often its run has asked for its state. */
+  asks: number;
+  /** Its run has its report. */
+  ended: boolean;
+  /** The number of its start message; null once it was taken. */
+  readonly key: number;
+}
+
+export class PlayerModel {
+  readonly #world: World;
+  readonly meter: Meter;
+  readonly #settings: string;
+  readonly #readAt: Map<string, number>;
+  readonly #report: (ended: readonly RolloutModel[]) => void;
+  #begunAt: number | null = null;
+  #playing = 0;
+  #due: RolloutModel[] = [];
+  #ended: RolloutModel[] = [];
+  #reportsSoon = false;
+
+  /** `settings`: the name of its endpoint and organisation. `report`: called when a report arrives at the run. */
+  constructor(world: World, settings: string, report: (ended: readonly RolloutModel[]) => void) {
+    this.#world = world;
+    this.meter = world.traffic.meter("rollout");
+    this.#settings = settings;
+    this.#readAt = world.joinIsolate();
+    this.#report = report;
+  }
+
+  start(rollouts: readonly RolloutModel[]): void {
+    this.#request();
+    this.#due.push(...rollouts);
+    if (this.#begunAt === null) this.#alarm();
+    else if (this.#mayBegin()) this.#playDue();
+  }
+
+  /** The run asks for the state of rollouts. */
+  ask(): void {
+    this.#request();
+  }
+
+  #request(): void {
+    const { agenda, traffic } = this.#world;
+    traffic.request("rollout", this.meter, agenda.now);
+  }
+
+  #alarm(): void {
+    this.#request();
+    this.#world.traffic.count("rows", this.#world.agenda.now);
+    this.#begunAt = this.#world.agenda.now;
+    this.#playDue();
+  }
+
+  #playDue(): void {
+    for (const rollout of this.#due.splice(0)) {
+      this.#playing += 1;
+      this.#turn(rollout);
+    }
+  }
+
+  #mayBegin(): boolean {
+    const { agenda, work } = this.#world;
+    return agenda.now + work.callTimeoutMs <= (this.#begunAt ?? 0) + ALARM_MS;
+  }
+
+  #turn(rollout: RolloutModel): void {
+    const { agenda, traffic, work } = this.#world;
+    const { now } = agenda;
+    traffic.count("turns", now);
+    if (now - (this.#readAt.get(this.#settings) ?? 0) >= SETTINGS_RENEWED_MS) {
+      this.#readAt.set(this.#settings, now);
+      traffic.count("d1 read: settings for calls", now, COSTS.isolate.endpoint.length);
+    }
+    rollout.silentUntil = now + work.callTimeoutMs;
+    agenda.in(work.turnMs(), () => this.#answered(rollout));
+  }
+
+  #answered(rollout: RolloutModel): void {
+    rollout.turnsLeft -= 1;
+    if (rollout.turnsLeft > 0 && this.#mayBegin()) {
+      this.#turn(rollout);
+      return;
+    }
+    rollout.silentUntil = 0;
+    if (rollout.turnsLeft === 0) {
+      this.#toReport(rollout);
+      return;
+    }
+    this.#due.push(rollout);
+    this.#left(1);
+  }
+
+  /** Reports that come at about the same time are one request; if no other rollout plays here, none is awaited. */
+  #toReport(rollout: RolloutModel): void {
+    this.#ended.push(rollout);
+    if (this.#ended.length >= this.#playing) this.#sendReports();
+    else if (!this.#reportsSoon) {
+      this.#reportsSoon = true;
+      this.#world.agenda.in(DEBOUNCE_MS, () => this.#sendReports());
+    }
+  }
+
+  #sendReports(): void {
+    this.#reportsSoon = false;
+    const ended = this.#ended.splice(0);
+    if (ended.length === 0) return;
+    this.#world.agenda.in(LATENCY_MS.request / 2, () => this.#report(ended));
+    this.#world.agenda.in(LATENCY_MS.request, () => this.#left(ended.length));
+  }
+
+  #left(count: number): void {
+    this.#playing -= count;
+    if (this.#playing > 0) return;
+    const { agenda, traffic } = this.#world;
+    traffic.count("player ms", agenda.now, agenda.now - (this.#begunAt ?? agenda.now));
+    this.#begunAt = null;
+    if (this.#due.length > 0) this.#alarm();
+  }
+}

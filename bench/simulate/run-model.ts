@@ -1,0 +1,501 @@
+/**
+ * A run: its window, its leases, its shards, its alarm and its messages, by the functions that src/kernel/run uses. Its
+ * rollouts have no failures, and their rubric needs no judge and no other rollout.
+ */
+import { UNCHARGED_EVERY_MS } from "../../src/billing/settling.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
+import {
+  afterDispatch,
+  afterEnd,
+  askAt,
+  beginAsk,
+  isDue,
+  type LeaseState,
+  leaseRemaining,
+  NEW_LEASE,
+  takeLease,
+} from "../../src/kernel/endpoint/run-lease.ts";
+import { LOOK_MS } from "../../src/kernel/http/events.ts";
+import { isArmed } from "../../src/kernel/kit/alarms.ts";
+import type { Need } from "../../src/kernel/messages/endpoint-wire.ts";
+import { FIRST_ASK_MS, SEGMENT_BYTES } from "../../src/kernel/run/accounting.ts";
+import { nextRunAlarm, rowDueAt } from "../../src/kernel/run/alarm.ts";
+import { DEBOUNCE_MS } from "../../src/kernel/run/debounce.ts";
+import { InQueue } from "../../src/kernel/run/in-queue.ts";
+import { needOf, ROLLOUTS_PER_MESSAGE } from "../../src/kernel/run/leases.ts";
+import { PLACES_PER_MESSAGE, SCORING_GROUPS_PER_MESSAGE } from "../../src/kernel/run/queues.ts";
+import { askAgainAt } from "../../src/kernel/run/reconcile.ts";
+import { Shards } from "../../src/kernel/run/shards.ts";
+import { Heap } from "./agenda.ts";
+import type { AccountModel, EndpointModel, Notified } from "./grantors.ts";
+import { PlayerModel, type RolloutModel } from "./player-model.ts";
+import { COSTS, LATENCY_MS } from "./policies.ts";
+import type { Message } from "./queue-model.ts";
+import type { World } from "./world.ts";
+
+export interface RunOf {
+  readonly rollouts: number;
+  readonly maxConcurrent: number;
+  /** The name of its organisation and endpoint, for what isolates keep. */
+  readonly settings: string;
+  readonly account: AccountModel;
+  readonly endpoint: EndpointModel;
+  readonly onSettled?: () => void;
+}
+
+const NO_JUDGES: Need = { running: 0, wants: 0, more: false, usual: 0 };
+/** Every run of a case has the same owner as far as leases matter: they are per endpoint and organisation anyway. */
+const SCOPE = { orgId: "org_simulated", projectId: "pj_simulated" } as const;
+
+export class RunModel implements Notified {
+  readonly #world: World;
+  readonly #of: RunOf;
+  readonly id: string;
+  readonly #meter;
+  readonly #shards = new Shards();
+  readonly #players = new Map<number, PlayerModel>();
+  readonly #starting = new InQueue<number>();
+  readonly #silent = new Heap<RolloutModel>();
+  readonly #large: boolean;
+  #policy: LeaseState = NEW_LEASE;
+  #rollouts: LeaseState = NEW_LEASE;
+  #messages: LeaseState = NEW_LEASE;
+  #asking = { endpoint: false, account: false };
+  #dispatched = 0;
+  #running = 0;
+  #scoring = 0;
+  #finished = 0;
+  #segmented = 0;
+  #hosts = 0;
+  #settledAt: number | null = null;
+  #ticksSoon = false;
+  #armedAt: number | null = null;
+  #inAlarm = false;
+  #rowStale = true;
+  #rowVersion = 0;
+  #rowTriedAt = 0;
+  #chargedAt = 0;
+  #charged = 0;
+  #waitsForEvents = false;
+  #newEvents = false;
+
+  constructor(world: World, of: RunOf) {
+    this.#world = world;
+    this.#of = of;
+    this.id = world.nextId();
+    this.#meter = world.traffic.meter("run");
+    this.#large = world.work.trajectoryBytes > LIMITS.inlineTrajectoryBytes;
+  }
+
+  get finished(): number {
+    return this.#finished;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  /** `POST /v1/runs`, and the first tick. */
+  create(): void {
+    const { traffic, agenda, work } = this.#world;
+    const { create } = COSTS;
+    this.#request(create.run_requests);
+    traffic.request("audit", traffic.meter("audit"), agenda.now, create.audit_requests);
+    traffic.count("d1 read: creation of runs", agenda.now, create.d1_reads);
+    traffic.count("d1 write: creation of runs", agenda.now, create.d1_writes);
+    traffic.count("r2 class A", agenda.now, create.r2_class_a);
+    traffic.count("runs", agenda.now);
+    this.#rows(45);
+    this.#chargedAt = agenda.now;
+    this.#tick();
+    if (work.followed) this.#follow();
+  }
+
+  changed(by: "endpoint" | "account"): void {
+    this.#request();
+    if (by === "endpoint") this.#policy = { ...this.#policy, changed: true };
+    else {
+      this.#rollouts = { ...this.#rollouts, changed: true };
+      this.#messages = { ...this.#messages, changed: true };
+    }
+    this.#soon();
+  }
+
+  get #now(): number {
+    return this.#world.agenda.now;
+  }
+
+  #request(count = 1): void {
+    this.#world.traffic.request("run", this.#meter, this.#now, count);
+    this.#world.traffic.count("run requests", this.#now, count);
+  }
+
+  #rows(count: number): void {
+    this.#world.traffic.count("rows", this.#now, count);
+  }
+
+  #soon(): void {
+    if (this.#ticksSoon) return;
+    this.#ticksSoon = true;
+    this.#world.agenda.in(DEBOUNCE_MS, () => {
+      this.#ticksSoon = false;
+      this.#tick();
+    });
+  }
+
+  /** What src/kernel/run/ticks.ts does: leases, then what they allow. */
+  #tick(): void {
+    this.#cutSegments();
+    this.#renewEndpoint(() => this.#renewAccount(() => this.#goOn()));
+  }
+
+  #goOn(): void {
+    this.#settleMoney();
+    this.#dispatch();
+    this.#wakeFollower();
+    this.#arm();
+  }
+
+  get #pending(): number {
+    return this.#of.rollouts - this.#dispatched;
+  }
+
+  #need(): Need {
+    const { maxConcurrent } = this.#of;
+    const wants = Math.max(this.#running, Math.min(maxConcurrent, this.#running + this.#pending));
+    return { running: this.#running, wants: this.#pending === 0 ? this.#running : wants, more: this.#pending > 0 };
+  }
+
+  #renewEndpoint(then: () => void): void {
+    const need = this.#need();
+    if (this.#asking.endpoint || !isDue(this.#policy, need, this.#now)) {
+      then();
+      return;
+    }
+    this.#asking.endpoint = true;
+    const { outcomes } = this.#policy;
+    this.#policy = beginAsk(this.#policy, need, this.#now);
+    this.#world.agenda.in(LATENCY_MS.request, () => {
+      const asked = { ...need, outcomes, scope: SCOPE, endpoint_id: "ep", run_id: this.id, model: "model" };
+      this.#policy = takeLease(this.#policy, this.#of.endpoint.ask(asked, this), this.#now);
+      this.#asking.endpoint = false;
+      then();
+    });
+  }
+
+  #accountNeeds(): { readonly rollouts: Need; readonly messages: Need } {
+    const { running, wants, more } = this.#need();
+    const permitted = Math.max(running, Math.min(wants, this.#policy.grant?.permits ?? 0));
+    const isOpen = this.#running + this.#scoring > 0 || this.#settledAt === null;
+    const usual = Math.ceil((isOpen ? this.#of.maxConcurrent : 0) / ROLLOUTS_PER_MESSAGE);
+    const waiting = Math.ceil(this.#startable() / PLACES_PER_MESSAGE);
+    const traffic = { inQueue: isOpen ? this.#starting.count : 0, waiting: isOpen ? waiting : 0 };
+    return {
+      rollouts: { running, wants: permitted, more },
+      messages: needOf({ read: () => this.#messages }, traffic, usual),
+    };
+  }
+
+  #renewAccount(then: () => void): void {
+    const { rollouts, messages } = this.#accountNeeds();
+    const due = isDue(this.#rollouts, rollouts, this.#now) || isDue(this.#messages, messages, this.#now);
+    if (this.#asking.account || !due) {
+      then();
+      return;
+    }
+    this.#asking.account = true;
+    this.#rollouts = beginAsk(this.#rollouts, rollouts, this.#now);
+    this.#messages = beginAsk(this.#messages, messages, this.#now);
+    this.#world.agenda.in(LATENCY_MS.request, () => {
+      const asked = { scope: SCOPE, run_id: this.id, rollouts, messages, judgements: NO_JUDGES };
+      const granted = this.#of.account.ask(asked, this);
+      this.#rollouts = takeLease(this.#rollouts, granted.rollouts, this.#now);
+      this.#messages = takeLease(this.#messages, granted.messages, this.#now);
+      this.#asking.account = false;
+      then();
+    });
+  }
+
+  #startable(): number {
+    const leases = [this.#policy, this.#rollouts].map((lease) => leaseRemaining(lease, this.#running, this.#now));
+    const window = this.#of.maxConcurrent - this.#running;
+    return Math.max(0, Math.min(window, ...leases, this.#pending, LIMITS.sliceRows));
+  }
+
+  #remaining(): number {
+    const startable = this.#startable();
+    if (startable === 0) return 0;
+    const quota = leaseRemaining(this.#messages, 0, this.#now);
+    return Math.min(startable, Math.max(0, (quota - this.#starting.count) * PLACES_PER_MESSAGE));
+  }
+
+  #dispatch(): void {
+    const count = this.#remaining();
+    if (count === 0) return;
+    const rollouts = Array.from({ length: count }, () => this.#placed());
+    this.#running += count;
+    this.#policy = afterDispatch(this.#policy, count, this.#now);
+    this.#noteChange();
+    this.#rows(1 + 3 * count);
+    for (const rollout of rollouts) this.#silent.add(this.#now + FIRST_ASK_MS, rollout);
+    const messages: Message[] = [];
+    for (let at = 0; at < count; at += PLACES_PER_MESSAGE) {
+      messages.push(this.#startMessage(rollouts.slice(at, at + PLACES_PER_MESSAGE)));
+    }
+    this.#world.groups.send(messages);
+  }
+
+  #placed(): RolloutModel {
+    const shard = this.#shards.take(() => {
+      this.#hosts += 1;
+      return this.#hosts;
+    }, LIMITS.rolloutsPerShard);
+    const player = this.#players.get(shard) ?? new PlayerModel(this.#world, this.#of.settings, (ended) => this.#answered(ended));
+    this.#players.set(shard, player);
+    this.#dispatched += 1;
+    const { turns } = this.#world.work;
+    return { player, shard, turnsLeft: turns, silentUntil: 0, asks: 0, ended: false, key: this.#dispatched };
+  }
+
+  /** Admission by the run, the rows of the dataset, and then the starts of all its objects at once. */
+  #startMessage(rollouts: readonly RolloutModel[]): Message {
+    const { traffic } = this.#world;
+    const keys = rollouts.map(({ key }) => key);
+    const { run_requests, r2_class_b } = COSTS.start_message;
+    this.#starting.sent(keys);
+    return {
+      workMs: (run_requests + 1) * LATENCY_MS.request + r2_class_b * LATENCY_MS.r2Read,
+      begin: () => {
+        this.#request(run_requests);
+        const wasFull = this.#starting.count >= leaseRemaining(this.#messages, 0, this.#now);
+        this.#starting.taken(keys);
+        if (wasFull) this.#soon();
+        traffic.count("r2 class B", this.#now, r2_class_b);
+      },
+      end: () => {
+        for (const [player, of] of Map.groupBy(rollouts, (rollout) => rollout.player)) player.start(of);
+      },
+    };
+  }
+
+  #answered(ended: readonly RolloutModel[]): void {
+    const { traffic, work } = this.#world;
+    this.#request(COSTS.rollout.reports);
+    const { turns } = work;
+    for (const rollout of ended) {
+      rollout.ended = true;
+      this.#shards.leave(rollout.shard);
+      this.#policy = afterEnd(this.#policy, { failure: null, error: null, turns, calls: turns }, this.#now);
+    }
+    this.#running -= ended.length;
+    traffic.count("rollouts", this.#now, ended.length);
+    this.#rows(1 + 5 * ended.length + ended.length * (COSTS.rollout.rollout_rows + turns * COSTS.turn.rollout_rows));
+    this.#noteChange();
+    if (this.#large) this.#toScore(ended.length);
+    else this.#finish(ended.length);
+    this.#soon();
+  }
+
+  /** Trajectories that are objects of R2 are scored by a consumer, in messages of up to 25. */
+  #toScore(count: number): void {
+    const { traffic, scores } = this.#world;
+    const { run_requests, r2_class_b_per_rollout } = COSTS.score_message;
+    traffic.count("r2 class A", this.#now, count * COSTS.large_rollout.r2_class_a);
+    this.#scoring += count;
+    for (let left = count; left > 0; left -= SCORING_GROUPS_PER_MESSAGE) {
+      const of = Math.min(left, SCORING_GROUPS_PER_MESSAGE);
+      const reads = r2_class_b_per_rollout * of;
+      const message: Message = {
+        workMs: run_requests * LATENCY_MS.request + Math.ceil(reads / LIMITS.parallelFetches) * LATENCY_MS.r2Read,
+        begin: () => this.#request(),
+        end: () => {
+          this.#request(run_requests - 1);
+          traffic.count("r2 class B", this.#now, reads);
+          this.#rows(1 + 2 * of);
+          this.#scoring -= of;
+          this.#finish(of);
+          this.#noteChange();
+          this.#soon();
+        },
+      };
+      // They are sent by the next tick.
+      this.#world.agenda.in(DEBOUNCE_MS, () => scores.send([message]));
+    }
+  }
+
+  #finish(count: number): void {
+    this.#finished += count;
+    if (this.#finished < this.#of.rollouts || this.#settledAt !== null) return;
+    this.#settledAt = this.#now;
+    this.#noteChange();
+    this.#of.onSettled?.();
+  }
+
+  #cutSegments(): void {
+    const { traffic, segments, work } = this.#world;
+    const { run_requests, r2_class_a } = COSTS.segment_message;
+    const most = Math.max(1, Math.min(LIMITS.segmentRollouts, Math.floor(SEGMENT_BYTES / work.trajectoryBytes)));
+    for (;;) {
+      const waiting = this.#finished - this.#segmented;
+      if (waiting < most && (waiting === 0 || this.#settledAt === null)) return;
+      const count = Math.min(waiting, most);
+      this.#segmented += count;
+      const reads = this.#large ? count : 0;
+      const message: Message = {
+        workMs:
+          run_requests * LATENCY_MS.request +
+          r2_class_a * LATENCY_MS.r2Write +
+          Math.ceil(reads / LIMITS.parallelFetches) * LATENCY_MS.r2Read,
+        begin: () => this.#request(),
+        end: () => {
+          this.#request(run_requests - 1);
+          this.#rows(4);
+          traffic.count("r2 class A", this.#now, r2_class_a);
+          traffic.count("r2 class B", this.#now, reads);
+        },
+      };
+      segments.send([message]);
+    }
+  }
+
+  #noteChange(): void {
+    this.#rowStale = true;
+    this.#rowVersion += 1;
+  }
+
+  #nextLeaseAt(): number | null {
+    const { rollouts, messages } = this.#accountNeeds();
+    const due = [
+      this.#asking.endpoint ? null : askAt(this.#policy, this.#need(), this.#now),
+      ...(this.#asking.account
+        ? []
+        : [askAt(this.#rollouts, rollouts, this.#now), askAt(this.#messages, messages, this.#now)]),
+      this.#chargeAt(),
+    ].filter((at) => at !== null);
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  /** When ends are reported to the ledger of an organisation that is charged nothing. */
+  #chargeAt(): number | null {
+    if (this.#charged === this.#finished) return null;
+    return this.#settledAt === null ? this.#chargedAt + UNCHARGED_EVERY_MS : this.#now;
+  }
+
+  #settleMoney(): void {
+    const at = this.#chargeAt();
+    if (at === null || at > this.#now) return;
+    this.#charged = this.#finished;
+    this.#chargedAt = this.#now;
+    this.#of.account.settle();
+  }
+
+  #clock() {
+    for (let first = this.#silent.peek(); first?.ended === true; first = this.#silent.peek()) this.#silent.take();
+    return {
+      now: this.#now,
+      askAt: this.#silent.size === 0 ? null : this.#silent.first,
+      rowStale: this.#rowStale,
+      rowTriedAt: this.#rowTriedAt,
+      rowFailures: 0,
+      notifyAt: null,
+      releaseAt: null,
+      unnotified: false,
+      canDispatch: this.#remaining() > 0,
+      freeAt: null,
+      endpointAt: this.#nextLeaseAt(),
+      judgeAt: null,
+      reclaimAt: null,
+      trainingAt: null,
+      deadlineAt: null,
+    };
+  }
+
+  #arm(): void {
+    if (this.#inAlarm) return;
+    const at = nextRunAlarm(this.#clock());
+    if (at === null || isArmed(this.#armedAt, at, this.#now)) return;
+    this.#armedAt = at;
+    this.#rows(1);
+    this.#world.agenda.at(at, () => {
+      // It was set to another time since.
+      if (this.#armedAt === at) this.#alarm();
+    });
+  }
+
+  /** One alarm at a time: it asks one slice of silent rollouts, and writes the run's row. */
+  #alarm(): void {
+    this.#armedAt = null;
+    this.#inAlarm = true;
+    this.#request();
+    const askedMs = this.#askSilent();
+    this.#world.agenda.in(askedMs, () => {
+      this.#writeRow(() => {
+        this.#inAlarm = false;
+        this.#tick();
+      });
+    });
+  }
+
+  #askSilent(): number {
+    const rows: RolloutModel[] = [];
+    while (rows.length < LIMITS.sliceObjects && this.#silent.first <= this.#now) {
+      const row = this.#silent.take();
+      if (row !== undefined && !row.ended) rows.push(row);
+    }
+    for (const [player] of Map.groupBy(rows, ({ player: one }) => one)) player.ask();
+    for (const row of rows) {
+      this.#silent.add(askAgainAt(row.asks, row.silentUntil, this.#now), row);
+      row.asks += 1;
+    }
+    this.#rows(2 * rows.length);
+    return rows.length === 0 ? 0 : LATENCY_MS.request;
+  }
+
+  #writeRow(then: () => void): void {
+    const at = rowDueAt({ rowStale: this.#rowStale, rowTriedAt: this.#rowTriedAt, rowFailures: 0 });
+    if (at === null || at > this.#now) {
+      then();
+      return;
+    }
+    const version = this.#rowVersion;
+    this.#world.traffic.count("d1 write: rows of runs", this.#now, COSTS.run_row.d1_writes);
+    this.#world.agenda.in(LATENCY_MS.d1, () => {
+      if (this.#rowVersion === version) this.#rowStale = false;
+      this.#rowTriedAt = this.#now;
+      this.#rows(1);
+      then();
+    });
+  }
+
+  /** A client that reads events: each tick ends the read that waits, and the client reads again. */
+  #follow(): void {
+    const { traffic, agenda } = this.#world;
+    const look = () => {
+      if (this.#settledAt !== null) return;
+      traffic.count("d1 read: keys of followers", this.#now);
+      agenda.in(LOOK_MS, look);
+    };
+    look();
+    this.#readEvents();
+  }
+
+  #readEvents(): void {
+    if (this.#settledAt !== null) return;
+    this.#request();
+    if (!this.#newEvents) {
+      this.#waitsForEvents = true;
+      return;
+    }
+    this.#newEvents = false;
+    this.#world.agenda.in(LATENCY_MS.request, () => this.#readEvents());
+  }
+
+  #wakeFollower(): void {
+    if (!this.#waitsForEvents) {
+      this.#newEvents = true;
+      return;
+    }
+    this.#waitsForEvents = false;
+    this.#world.agenda.in(LATENCY_MS.request, () => this.#readEvents());
+  }
+}

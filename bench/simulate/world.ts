@@ -1,0 +1,64 @@
+/** What the models of one simulation share: the clock, the counts, the queues, and the kind of work. */
+import { Agenda } from "./agenda.ts";
+import { QueueModel } from "./queue-model.ts";
+import { Traffic } from "./traffic.ts";
+
+/** What the rollouts of a case are. */
+export interface Work {
+  readonly turns: number;
+  /** The milliseconds of the next turn. */
+  readonly turnMs: () => number;
+  readonly callTimeoutMs: number;
+  /** The size of a trajectory; above `LIMITS.inlineTrajectoryBytes` it is an object of R2. */
+  readonly trajectoryBytes: number;
+  /** A client follows the events of each run. */
+  readonly followed: boolean;
+  /** How many objects that play rollouts share an isolate, and with it what it keeps of D1. */
+  readonly objectsPerIsolate: number;
+}
+
+/** Lease functions treat 0 as "never". */
+const START_MS = 1_800_000_000_000;
+
+export class World {
+  readonly agenda = new Agenda(START_MS);
+  readonly traffic: Traffic;
+  readonly work: Work;
+  readonly groups: QueueModel;
+  readonly scores: QueueModel;
+  readonly segments: QueueModel;
+  readonly from: number;
+  #isolates: { readonly readAt: Map<string, number>; objects: number }[] = [];
+  #ids = 0;
+
+  /** `warmUpMs`: counts begin after this time. */
+  constructor(work: Work, warmUpMs: number) {
+    this.work = work;
+    this.from = START_MS + warmUpMs;
+    this.traffic = new Traffic(this.from);
+    this.groups = new QueueModel("rollout-groups", this.agenda, this.traffic);
+    this.scores = new QueueModel("rollout-scores", this.agenda, this.traffic);
+    this.segments = new QueueModel("run-segments", this.agenda, this.traffic);
+  }
+
+  get queues(): readonly QueueModel[] {
+    return [this.groups, this.scores, this.segments];
+  }
+
+  /** Ids sort by time, as those of runs do. */
+  nextId(): string {
+    this.#ids += 1;
+    return `run_${String(this.#ids).padStart(9, "0")}`;
+  }
+
+  /** When each setting was last read, in the isolate of a new object. */
+  joinIsolate(): Map<string, number> {
+    let last = this.#isolates.at(-1);
+    if (last === undefined || last.objects === this.work.objectsPerIsolate) {
+      last = { readAt: new Map(), objects: 0 };
+      this.#isolates = [last];
+    }
+    last.objects += 1;
+    return last.readAt;
+  }
+}
