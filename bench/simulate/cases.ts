@@ -17,9 +17,16 @@ export interface Options {
   readonly seed: number;
   readonly objectsPerIsolate: number;
   readonly trajectoryBytes: number;
+  /** The model's server does not stream, so fewer rollouts share an object. */
+  readonly repliesWhole: boolean;
 }
 
-export const DEFAULTS: Options = { seed: 0, objectsPerIsolate: 1, trajectoryBytes: TRAJECTORY_BYTES };
+export const DEFAULTS: Options = {
+  seed: 0,
+  objectsPerIsolate: 1,
+  trajectoryBytes: TRAJECTORY_BYTES,
+  repliesWhole: false,
+};
 
 /** What a case's figure counts, in its own unit. */
 export interface Load {
@@ -34,6 +41,7 @@ export interface Case extends Load {
   /** Rollouts of one run, for the storage of its object. */
   readonly rolloutsPerRun: number;
   readonly maxConcurrent: number;
+  readonly projects: number;
   readonly followed: boolean;
   readonly begin: (world: World) => void;
 }
@@ -50,7 +58,7 @@ function millionOf(maxConcurrent: number): Case {
   return {
     ...{ name: `one run of ${rollouts.toLocaleString("en")} rollouts, ${maxConcurrent.toLocaleString("en")} at once` },
     ...{ figure: maxConcurrent, unit: "rollouts at once in a run", followed: true },
-    ...{ warmUpS, countedS, rolloutsPerRun: rollouts, maxConcurrent },
+    ...{ warmUpS, countedS, rolloutsPerRun: rollouts, maxConcurrent, projects: 1 },
     begin: (world) => new RunModel(world, { rollouts, maxConcurrent, ...tenantOf(world, "a") }).create(),
   };
 }
@@ -59,7 +67,8 @@ function millionOf(maxConcurrent: number): Case {
 const TENANTS_CASE: Case = {
   name: `${TENANTS.toLocaleString("en")} tenants with ${TENANT_AT_ONCE} rollouts at once each`,
   ...{ figure: TENANTS, unit: "tenants", followed: true },
-  ...{ warmUpS: 150, countedS: 150, rolloutsPerRun: USUAL_ROLLOUTS, maxConcurrent: TENANT_AT_ONCE },
+  ...{ warmUpS: 100, countedS: 100, projects: TENANTS },
+  ...{ rolloutsPerRun: USUAL_ROLLOUTS, maxConcurrent: TENANT_AT_ONCE },
   begin: (world) => {
     const work = { rollouts: USUAL_ROLLOUTS, maxConcurrent: TENANT_AT_ONCE };
     for (let at = 0; at < TENANTS; at += 1) {
@@ -74,7 +83,8 @@ const TENANTS_CASE: Case = {
 const DAY_CASE: Case = {
   name: `${ROLLOUTS_A_DAY / 1e6} M rollouts a day`,
   ...{ figure: ROLLOUTS_A_DAY / 1e6, unit: "M rollouts a day", followed: false },
-  ...{ warmUpS: 480, countedS: 120, rolloutsPerRun: USUAL_ROLLOUTS, maxConcurrent: TENANT_AT_ONCE },
+  ...{ warmUpS: 440, countedS: 80, projects: ORGANIZATIONS },
+  ...{ rolloutsPerRun: USUAL_ROLLOUTS, maxConcurrent: TENANT_AT_ONCE },
   begin: (world) => {
     const everyMs = (DAY_S * SECOND_MS * USUAL_ROLLOUTS) / ROLLOUTS_A_DAY;
     const tenants = Array.from({ length: ORGANIZATIONS }, (_, at) => tenantOf(world, String(at)));
@@ -101,13 +111,14 @@ function tenantOf(world: World, settings: string): Pick<RunOf, "settings" | "acc
 }
 
 /** Plays a case. The same options give the same counts. */
-export function play(of: Case, { seed, objectsPerIsolate, trajectoryBytes }: Options): World {
+export function play(of: Case, { seed, repliesWhole, ...options }: Options): World {
   const random = seededRandom("simulate", of.name, seed);
   const work: Work = {
     turns: TURNS,
     turnMs: () => TURN_MS * Math.exp(SIGMA * normal(random) - SIGMA ** 2 / 2),
     callTimeoutMs: CALL_TIMEOUT_MS,
-    ...{ trajectoryBytes, followed: of.followed, objectsPerIsolate },
+    perShard: repliesWhole ? LIMITS.parallelFetches : LIMITS.rolloutsPerShard,
+    ...{ ...options, followed: of.followed },
   };
   const world = new World(work, of.warmUpS * SECOND_MS);
   of.begin(world);

@@ -9,11 +9,13 @@ import type { World } from "./world.ts";
 /** All rates are per second. */
 export interface Outcome {
   readonly name: string;
+  /** Of the figures in `ceilings`. */
+  readonly unit: string;
   readonly rollouts: number;
   readonly turns: number;
   readonly requests: Readonly<Record<Kind, { readonly sum: number; readonly hottest: number }>>;
-  /** Requests to the object of the fleet if the endpoint of all these runs is one fleet, and if each has its own. */
-  readonly fleet: { readonly one: number; readonly each: number };
+  /** Requests to the object of a fleet if the calls of each project go to a fleet of its own. */
+  readonly fleet: number;
   /** By cause. */
   readonly d1: { readonly reads: number; readonly writes: number; readonly causes: Readonly<Record<string, number>> };
   readonly queues: readonly QueueOutcome[];
@@ -26,7 +28,7 @@ export interface Outcome {
 interface QueueOutcome {
   readonly name: string;
   readonly messages: number;
-  /** Consumers that work at once, on average and at most; and messages that waited at most. */
+  /** Consumers that its messages need at once, and that worked at most; and messages that waited at most. */
   readonly consumers: number;
   readonly most_consumers: number;
   readonly most_waiting: number;
@@ -58,20 +60,20 @@ export function outcomeOf(of: Case, world: World): Outcome {
   const requests = Object.fromEntries(
     KINDS.map((kind) => [kind, { sum: rate(traffic.sum(kind)), hottest: traffic.busiest(kind) }]),
   ) as Outcome["requests"];
-  const turns = counted("turns");
-  const oneFleet = turns * COSTS.turn.fleet_requests;
-  const tenants = of.unit === "tenants" ? of.figure : 1;
+  const turns = rate(world.turns);
   const causes = Object.fromEntries(traffic.names("d1 ").map((name) => [name.slice("d1 ".length), counted(name)]));
   const queues = world.queues.map(({ name, mostBusy, mostWaiting }): QueueOutcome => {
-    const consumers = counted(`consumer ms ${name}`) / 1000;
+    // What arrived needs so many, although there may be fewer.
+    const [worked, handled] = [traffic.counted(`consumer ms ${name}`), traffic.counted(`handled ${name}`)];
+    const consumers = handled === 0 ? 0 : (counted(`messages ${name}`) * worked) / handled / 1000;
     return { name, messages: counted(`messages ${name}`), consumers, most_consumers: mostBusy, most_waiting: mostWaiting };
   });
   const size = world.work.trajectoryBytes > LIMITS.inlineTrajectoryBytes ? "large" : "small";
   const rollouts = counted("rollouts");
   const perDay = (kb: number, count: number) => (kb * count * DAY_S) / 1e6;
   const outcome = {
-    ...{ name: of.name, rollouts, turns, requests },
-    fleet: { one: oneFleet, each: oneFleet / tenants },
+    ...{ name: of.name, unit: of.unit, rollouts, turns, requests },
+    fleet: (turns * COSTS.turn.fleet_requests) / of.projects,
     d1: { reads: sumOf("d1 read"), writes: sumOf("d1 write"), causes },
     ...{ queues, r2: { class_a: counted("r2 class A"), class_b: counted("r2 class B") } },
     storage: {
@@ -131,7 +133,7 @@ function ceilingsOf(of: Case, outcome: Counted): Ceiling[] {
   const all = [
     ceiling("statements of D1 a second", d1.reads + d1.writes, CLOUDFLARE.d1Statements),
     ...KINDS.map((kind) => ceiling(`requests to one ${kind} object`, requests[kind].hottest, CLOUDFLARE.objectRequests)),
-    ceiling("requests to one fleet object, if all use one fleet", fleet.one, CLOUDFLARE.objectRequests),
+    ceiling("requests to one fleet object, if calls go to fleets", fleet, CLOUDFLARE.objectRequests),
     ...queues.map(({ name, consumers }) => ceiling(`consumers of ${name}`, consumers, CLOUDFLARE.consumers)),
     ...queues.map(({ name, messages }) => ceiling(`messages to ${name}`, messages, CLOUDFLARE.queueMessages)),
     ceiling("max_concurrent of a run", of.maxConcurrent, LIMITS.maxConcurrent),

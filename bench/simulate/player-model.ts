@@ -17,8 +17,10 @@ export interface RolloutModel {
   asks: number;
   /** Its run has its report. */
   ended: boolean;
-  /** The number of its start message; null once it was taken. */
+  /** Its number in the run. */
   readonly key: number;
+  /** Called when its current call is answered; made once, since there are millions of turns. */
+  answered?: () => void;
 }
 
 export class PlayerModel {
@@ -81,13 +83,14 @@ export class PlayerModel {
   #turn(rollout: RolloutModel): void {
     const { agenda, traffic, work } = this.#world;
     const { now } = agenda;
-    traffic.count("turns", now);
+    if (now >= this.#world.from) this.#world.turns += 1;
     if (now - (this.#readAt.get(this.#settings) ?? 0) >= SETTINGS_RENEWED_MS) {
       this.#readAt.set(this.#settings, now);
       traffic.count("d1 read: settings for calls", now, COSTS.isolate.endpoint.length);
     }
     rollout.silentUntil = now + work.callTimeoutMs;
-    agenda.in(work.turnMs(), () => this.#answered(rollout));
+    rollout.answered ??= () => this.#answered(rollout);
+    agenda.in(work.turnMs(), rollout.answered);
   }
 
   #answered(rollout: RolloutModel): void {

@@ -66,6 +66,7 @@ export class QueueModel {
       return;
     }
     this.#traffic.count(`consumer ms ${this.name}`, this.#agenda.now, message.workMs);
+    this.#traffic.count(`handled ${this.name}`, this.#agenda.now);
     message.begin();
     this.#agenda.in(message.workMs, () => {
       message.end();

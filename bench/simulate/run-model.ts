@@ -249,7 +249,7 @@ export class RunModel implements Notified {
     const shard = this.#shards.take(() => {
       this.#hosts += 1;
       return this.#hosts;
-    }, LIMITS.rolloutsPerShard);
+    }, this.#world.work.perShard);
     const player = this.#players.get(shard) ?? new PlayerModel(this.#world, this.#of.settings, (ended) => this.#answered(ended));
     this.#players.set(shard, player);
     this.#dispatched += 1;

@@ -9,6 +9,8 @@ export interface Work {
   /** The milliseconds of the next turn. */
   readonly turnMs: () => number;
   readonly callTimeoutMs: number;
+  /** How many rollouts share an object at a time. */
+  readonly perShard: number;
   /** The size of a trajectory; above `LIMITS.inlineTrajectoryBytes` it is an object of R2. */
   readonly trajectoryBytes: number;
   /** A client follows the events of each run. */
@@ -28,6 +30,8 @@ export class World {
   readonly scores: QueueModel;
   readonly segments: QueueModel;
   readonly from: number;
+  /** Turns that began since `from`. */
+  turns = 0;
   #isolates: { readonly readAt: Map<string, number>; objects: number }[] = [];
   #ids = 0;
 
