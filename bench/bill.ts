@@ -208,7 +208,12 @@ const BILL: readonly Line[] = [
     count: requestsToPlayers,
   },
   { what: "requests to the run's object", price: PRICES.request, per: "million", count: requestsToRun },
-  { what: "requests to the endpoint's object", price: PRICES.request, per: "million", count: ({ leaseAsks }) => leaseAsks },
+  {
+    what: "requests to the endpoint's object",
+    price: PRICES.request,
+    per: "million",
+    count: ({ leaseAsks }) => leaseAsks,
+  },
   {
     what: "GB-s of objects that play rollouts",
     price: PRICES.gbSecond,
@@ -229,7 +234,12 @@ const BILL: readonly Line[] = [
   },
   { what: "rows written by rollouts", price: PRICES.rowWritten, per: "million", count: rowsOfRollouts },
   { what: "rows written by the run", price: PRICES.rowWritten, per: "million", count: rowsOfRun },
-  { what: "rows written by the endpoint", price: PRICES.rowWritten, per: "million", count: ({ leaseAsks }) => leaseAsks },
+  {
+    what: "rows written by the endpoint",
+    price: PRICES.rowWritten,
+    per: "million",
+    count: ({ leaseAsks }) => leaseAsks,
+  },
   { what: "alarms set (a row each)", price: PRICES.rowWritten, per: "million", count: alarmsSet },
   { what: "rows read", price: PRICES.rowRead, per: "million", count: () => ROWS_READ_PER_ROLLOUT * ROLLOUTS },
   {
@@ -238,7 +248,12 @@ const BILL: readonly Line[] = [
     per: "GB-month",
     count: (of) => gbMonths(sized(KEPT_KB_PER_ROLLOUT, of), of.runS + DAY_S) + gbMonths(RUN_KB_PER_ROLLOUT, MONTH_S),
   },
-  { what: "rows written in D1", price: PRICES.rowWritten, per: "million", count: ({ rowWrites }) => 10 + 2 * rowWrites },
+  {
+    what: "rows written in D1",
+    price: PRICES.rowWritten,
+    per: "million",
+    count: ({ rowWrites }) => 10 + 2 * rowWrites,
+  },
   {
     what: "queue operations",
     price: PRICES.queueOperation,
@@ -270,7 +285,12 @@ const BILL: readonly Line[] = [
     count: consumed,
   },
   { what: "CPU ms of consumers", price: PRICES.cpuMs, per: "million", count: () => CPU_MS_PER_ROLLOUT * ROLLOUTS },
-  { what: "lines of our own log", price: PRICES.logLine, per: "million", count: () => LOG_LINES_PER_ROLLOUT * ROLLOUTS },
+  {
+    what: "lines of our own log",
+    price: PRICES.logLine,
+    per: "million",
+    count: () => LOG_LINES_PER_ROLLOUT * ROLLOUTS,
+  },
 ];
 
 /** An event for each invocation, of objects and of consumers. wrangler.toml turns them off. */

@@ -43,7 +43,7 @@ export const AT_LENGTH = {
     "test/cloud/**/*.test.ts",
     "test/examples/**/*.test.ts",
     "test/faults/faults.test.ts",
-    "test/local/{cancel,declared-sql-class,ending-code,environment-package,kill,local-key,own-environment,reload-kill}.test.ts",
+    "test/local/{call-costs,cancel,declared-sql-class,ending-code,environment-package,kill,local-key,own-environment,reload-kill}.test.ts",
     "test/local/{isolated-poison,planted-secrets,poisoned,serve-watch,sign-in,without-slices}.test.ts",
     "test/memory/**/*.test.ts",
     "test/local/training/{agent,holdout,restarts,training}.test.ts",

@@ -1,11 +1,12 @@
 /** Endpoints and organisations: they grant leases by the functions that their objects use. */
-import { MESSAGES_DEPLOYED } from "../../src/kernel/account/leases.ts";
+
 import {
   type AccountLeaseState,
   askLeases,
   noteRunsNotified,
   runsToNotify,
 } from "../../src/kernel/account/lease-state.ts";
+import { MESSAGES_DEPLOYED } from "../../src/kernel/account/leases.ts";
 import {
   ask,
   type EndpointState,
@@ -17,8 +18,8 @@ import {
 import type { AccountLeaseAsk, GrantedLeases } from "../../src/kernel/messages/account-wire.ts";
 import type { GrantedLease, LeaseAsk } from "../../src/kernel/messages/endpoint-wire.ts";
 import { LATENCY_MS } from "./policies.ts";
-import type { World } from "./world.ts";
 import type { Meter } from "./traffic.ts";
+import type { World } from "./world.ts";
 
 /** A run that may be notified that it would be granted something else. */
 export interface Notified {

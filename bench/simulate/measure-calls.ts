@@ -7,13 +7,12 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
 import type { EvalRequestInput } from "../../src/contract/eval-request.ts";
-import { bootPlatform } from "../../src/local/platform.ts";
 import { SETTINGS_KEPT_MS } from "../../src/kernel/kit/caches.ts";
+import { bootPlatform } from "../../src/local/platform.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { startScriptedModel } from "../../test/fakes/scripted-model.ts";
 import { modelReply, workload } from "../workload.ts";
 import type { CallCosts, Tables } from "./call-costs.ts";
-
 
 const WORKER = join(import.meta.dirname, "counting-worker.ts");
 const FOLDER = join(import.meta.dirname, "../../dist/counting");
@@ -31,7 +30,9 @@ export async function measureCalls(log: (line: string) => void): Promise<CallCos
   const models = await Promise.all([
     startScriptedModel({ reply: ({ messages }) => modelReply(FEW_TURNS, messages) }),
     startScriptedModel({ reply: ({ messages }) => modelReply(MANY_TURNS, messages) }),
-    startScriptedModel({ reply: () => ({ content: `The answer is 48.${" and so on".repeat(LARGE_CHARACTERS / 10)}` }) }),
+    startScriptedModel({
+      reply: () => ({ content: `The answer is 48.${" and so on".repeat(LARGE_CHARACTERS / 10)}` }),
+    }),
     startScriptedModel({
       reply: async ({ messages }) => {
         // After the first reply, what the isolate keeps must be read again.
@@ -41,7 +42,10 @@ export async function measureCalls(log: (line: string) => void): Promise<CallCos
     }),
   ]);
   try {
-    return await new Measurement(platform, models.map(({ url }) => url)).measure();
+    return await new Measurement(
+      platform,
+      models.map(({ url }) => url),
+    ).measure();
   } finally {
     await Promise.all(models.map((model) => model.stop()));
     await platform.stop();
@@ -86,7 +90,7 @@ class Measurement {
     for (;;) {
       const all = between(before, await this.#counts());
       // The last message of a run compacts its trajectories, and the run's row is written after that.
-      if (valueOf(all, "consumer run-segments > run.folded") > 0) return { created, all };
+      if (countOf(all, "consumer run-segments > run.folded") > 0) return { created, all };
     }
   }
 
@@ -104,34 +108,34 @@ interface Played {
 type Runs = Readonly<Record<"cold" | "short" | "longer" | "fleet" | "large", Played>>;
 
 function costsOf({ cold, short, longer, fleet, large }: Runs): CallCosts {
-  const rollouts = (of: Played) => valueOf(of.all, "rollout > run.answered items");
+  const rollouts = (of: Played) => countOf(of.all, "rollout > run.answered items");
   const perTurn = perOne(rowsOf(longer) - rowsOf(short), ROLLOUTS * (MANY_TURNS - FEW_TURNS));
-  const starts = valueOf(large.all, "consumer rollout-groups messages");
-  const scores = valueOf(large.all, "consumer rollout-scores messages");
-  const segments = valueOf(short.all, "consumer run-segments messages");
+  const starts = countOf(large.all, "consumer rollout-groups messages");
+  const scores = countOf(large.all, "consumer rollout-scores messages");
+  const segments = countOf(short.all, "consumer run-segments messages");
   const kept = cold.created;
   return {
     create: {
-      run_requests: valueOf(kept, "http > run.create"),
+      run_requests: countOf(kept, "http > run.create"),
       audit_requests: sumOf(kept, /^http > audit\.\w+$/),
       d1_reads: statementsOf(kept, /^http > d1 read (.*)$/),
       d1_writes: statementsOf(kept, /^http > d1 write (.*)$/),
-      r2_class_a: valueOf(kept, "http > r2 class A"),
+      r2_class_a: countOf(kept, "http > r2 class A"),
     },
     start_message: {
       run_requests: perOne(sumOf(large.all, /^consumer rollout-groups > run\.\w+$/), starts),
       rollout_requests: perOne(sumOf(large.all, /^consumer rollout-groups > rollout\.\w+$/), starts),
-      r2_class_b: perOne(valueOf(large.all, "consumer rollout-groups > r2 class B"), starts),
+      r2_class_b: perOne(countOf(large.all, "consumer rollout-groups > r2 class B"), starts),
     },
     score_message: {
       run_requests: perOne(sumOf(large.all, /^consumer rollout-scores > run\.\w+$/), scores),
-      r2_class_b_per_rollout: perOne(valueOf(large.all, "consumer rollout-scores > r2 class B"), rollouts(large)),
+      r2_class_b_per_rollout: perOne(countOf(large.all, "consumer rollout-scores > r2 class B"), rollouts(large)),
     },
     segment_message: {
       run_requests: perOne(sumOf(short.all, /^consumer run-segments > run\.\w+$/), segments),
-      r2_class_a: perOne(valueOf(short.all, "consumer run-segments > r2 class A"), segments),
+      r2_class_a: perOne(countOf(short.all, "consumer run-segments > r2 class A"), segments),
     },
-    large_rollout: { r2_class_a: perOne(valueOf(large.all, "rollout > r2 class A"), rollouts(large)) },
+    large_rollout: { r2_class_a: perOne(countOf(large.all, "rollout > r2 class A"), rollouts(large)) },
     turn: {
       rollout_rows: perTurn,
       fleet_requests: perOne(sumOf(fleet.all, /^rollout > fleet\.\w+$/), FEW_TURNS * rollouts(fleet)),
@@ -152,10 +156,10 @@ function costsOf({ cold, short, longer, fleet, large }: Runs): CallCosts {
 const KEPT_TABLES = ["api_keys", "organizations", "projects", "members", "people"];
 
 function rowsOf({ all }: Played): number {
-  return valueOf(all, "rows rollout");
+  return countOf(all, "rows rollout");
 }
 
-function valueOf(counts: Counted, name: string): number {
+function countOf(counts: Counted, name: string): number {
   return counts[name] ?? 0;
 }
 
@@ -175,7 +179,7 @@ function statementsOf(counts: Counted, name: RegExp): number {
 }
 
 function between(before: Counted, after: Counted): Counted {
-  const grown = Object.entries(after).map(([name, count]) => [name, count - valueOf(before, name)] as const);
+  const grown = Object.entries(after).map(([name, count]) => [name, count - countOf(before, name)] as const);
   return Object.fromEntries(grown.filter(([, count]) => count > 0));
 }
 

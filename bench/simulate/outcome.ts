@@ -66,7 +66,13 @@ export function outcomeOf(of: Case, world: World): Outcome {
     // What arrived needs so many, although there may be fewer.
     const [worked, handled] = [traffic.counted(`consumer ms ${name}`), traffic.counted(`handled ${name}`)];
     const consumers = handled === 0 ? 0 : (counted(`messages ${name}`) * worked) / handled / 1000;
-    return { name, messages: counted(`messages ${name}`), consumers, most_consumers: mostBusy, most_waiting: mostWaiting };
+    return {
+      name,
+      messages: counted(`messages ${name}`),
+      consumers,
+      most_consumers: mostBusy,
+      most_waiting: mostWaiting,
+    };
   });
   const size = world.work.trajectoryBytes > LIMITS.inlineTrajectoryBytes ? "large" : "small";
   const rollouts = counted("rollouts");
@@ -132,7 +138,9 @@ function ceilingsOf(of: Case, outcome: Counted): Ceiling[] {
   };
   const all = [
     ceiling("statements of D1 a second", d1.reads + d1.writes, CLOUDFLARE.d1Statements),
-    ...KINDS.map((kind) => ceiling(`requests to one ${kind} object`, requests[kind].hottest, CLOUDFLARE.objectRequests)),
+    ...KINDS.map((kind) =>
+      ceiling(`requests to one ${kind} object`, requests[kind].hottest, CLOUDFLARE.objectRequests),
+    ),
     ceiling("requests to one fleet object, if calls go to fleets", fleet, CLOUDFLARE.objectRequests),
     ...queues.map(({ name, consumers }) => ceiling(`consumers of ${name}`, consumers, CLOUDFLARE.consumers)),
     ...queues.map(({ name, messages }) => ceiling(`messages to ${name}`, messages, CLOUDFLARE.queueMessages)),

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { parse } from "smol-toml";
 import * as z from "zod";
 import { LIMITS } from "../../src/contract/limits.ts";
-import recorded from "./recorded.json" with { type: "json" };
 import { CallCosts } from "./call-costs.ts";
+import recorded from "./recorded.json" with { type: "json" };
 
 export const COSTS: CallCosts = CallCosts.parse(recorded.calls);
 

@@ -4,33 +4,23 @@
  */
 import { UNCHARGED_EVERY_MS } from "../../src/billing/settling.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
-import {
-  afterDispatch,
-  afterEnd,
-  askAt,
-  beginAsk,
-  isDue,
-  type LeaseState,
-  leaseRemaining,
-  NEW_LEASE,
-  takeLease,
-} from "../../src/kernel/endpoint/run-lease.ts";
-import { LOOK_MS } from "../../src/kernel/http/events.ts";
 import { isArmed } from "../../src/kernel/kit/alarms.ts";
 import type { Need } from "../../src/kernel/messages/endpoint-wire.ts";
 import { FIRST_ASK_MS, SEGMENT_BYTES } from "../../src/kernel/run/accounting.ts";
 import { nextRunAlarm, rowDueAt } from "../../src/kernel/run/alarm.ts";
 import { DEBOUNCE_MS } from "../../src/kernel/run/debounce.ts";
 import { InQueue } from "../../src/kernel/run/in-queue.ts";
-import { needOf, ROLLOUTS_PER_MESSAGE } from "../../src/kernel/run/leases.ts";
+import { ROLLOUTS_PER_MESSAGE, type Traffic } from "../../src/kernel/run/leases.ts";
 import { PLACES_PER_MESSAGE, SCORING_GROUPS_PER_MESSAGE } from "../../src/kernel/run/queues.ts";
 import { askAgainAt } from "../../src/kernel/run/reconcile.ts";
 import { Shards } from "../../src/kernel/run/shards.ts";
 import { Heap } from "./agenda.ts";
-import type { AccountModel, EndpointModel, Notified } from "./grantors.ts";
+import { Follower } from "./follower.ts";
+import type { AccountModel, EndpointModel } from "./grantors.ts";
 import { PlayerModel, type RolloutModel } from "./player-model.ts";
 import { COSTS, LATENCY_MS } from "./policies.ts";
 import type { Message } from "./queue-model.ts";
+import { type Leasing, RunLeasesModel } from "./run-leases-model.ts";
 import type { World } from "./world.ts";
 
 export interface RunOf {
@@ -43,11 +33,7 @@ export interface RunOf {
   readonly onSettled?: () => void;
 }
 
-const NO_JUDGES: Need = { running: 0, wants: 0, more: false, usual: 0 };
-/** Every run of a case has the same owner as far as leases matter: they are per endpoint and organisation anyway. */
-const SCOPE = { orgId: "org_simulated", projectId: "pj_simulated" } as const;
-
-export class RunModel implements Notified {
+export class RunModel implements Leasing {
   readonly #world: World;
   readonly #of: RunOf;
   readonly id: string;
@@ -57,10 +43,8 @@ export class RunModel implements Notified {
   readonly #starting = new InQueue<number>();
   readonly #silent = new Heap<RolloutModel>();
   readonly #large: boolean;
-  #policy: LeaseState = NEW_LEASE;
-  #rollouts: LeaseState = NEW_LEASE;
-  #messages: LeaseState = NEW_LEASE;
-  #asking = { endpoint: false, account: false };
+  readonly #leases: RunLeasesModel;
+  #follower: Follower | null = null;
   #dispatched = 0;
   #running = 0;
   #scoring = 0;
@@ -76,15 +60,22 @@ export class RunModel implements Notified {
   #rowTriedAt = 0;
   #chargedAt = 0;
   #charged = 0;
-  #waitsForEvents = false;
-  #newEvents = false;
 
   constructor(world: World, of: RunOf) {
     this.#world = world;
     this.#of = of;
     this.id = world.nextId();
+    this.#leases = new RunLeasesModel(world, this);
     this.#meter = world.traffic.meter("run");
     this.#large = world.work.trajectoryBytes > LIMITS.inlineTrajectoryBytes;
+  }
+
+  get account(): AccountModel {
+    return this.#of.account;
+  }
+
+  get endpoint(): EndpointModel {
+    return this.#of.endpoint;
   }
 
   get finished(): number {
@@ -108,16 +99,14 @@ export class RunModel implements Notified {
     this.#rows(45);
     this.#chargedAt = agenda.now;
     this.#tick();
-    if (work.followed) this.#follow();
+    if (!work.followed) return;
+    const isOver = () => this.#settledAt !== null;
+    this.#follower = new Follower(this.#world, () => this.#request(), isOver);
   }
 
   changed(by: "endpoint" | "account"): void {
     this.#request();
-    if (by === "endpoint") this.#policy = { ...this.#policy, changed: true };
-    else {
-      this.#rollouts = { ...this.#rollouts, changed: true };
-      this.#messages = { ...this.#messages, changed: true };
-    }
+    this.#leases.changed(by);
     this.#soon();
   }
 
@@ -146,13 +135,13 @@ export class RunModel implements Notified {
   /** What src/kernel/run/ticks.ts does: leases, then what they allow. */
   #tick(): void {
     this.#cutSegments();
-    this.#renewEndpoint(() => this.#renewAccount(() => this.#goOn()));
+    this.#leases.renew(() => this.#goOn());
   }
 
   #goOn(): void {
     this.#settleMoney();
     this.#dispatch();
-    this.#wakeFollower();
+    this.#follower?.wake();
     this.#arm();
   }
 
@@ -160,73 +149,35 @@ export class RunModel implements Notified {
     return this.#of.rollouts - this.#dispatched;
   }
 
-  #need(): Need {
+  need(): Need {
     const { maxConcurrent } = this.#of;
     const wants = Math.max(this.#running, Math.min(maxConcurrent, this.#running + this.#pending));
     return { running: this.#running, wants: this.#pending === 0 ? this.#running : wants, more: this.#pending > 0 };
   }
 
-  #renewEndpoint(then: () => void): void {
-    const need = this.#need();
-    if (this.#asking.endpoint || !isDue(this.#policy, need, this.#now)) {
-      then();
-      return;
-    }
-    this.#asking.endpoint = true;
-    const { outcomes } = this.#policy;
-    this.#policy = beginAsk(this.#policy, need, this.#now);
-    this.#world.agenda.in(LATENCY_MS.request, () => {
-      const asked = { ...need, outcomes, scope: SCOPE, endpoint_id: "ep", run_id: this.id, model: "model" };
-      this.#policy = takeLease(this.#policy, this.#of.endpoint.ask(asked, this), this.#now);
-      this.#asking.endpoint = false;
-      then();
-    });
+  messages(): Traffic {
+    if (!this.#isOpen) return { inQueue: 0, waiting: 0 };
+    return { inQueue: this.#starting.count, waiting: Math.ceil(this.#startable() / PLACES_PER_MESSAGE) };
   }
 
-  #accountNeeds(): { readonly rollouts: Need; readonly messages: Need } {
-    const { running, wants, more } = this.#need();
-    const permitted = Math.max(running, Math.min(wants, this.#policy.grant?.permits ?? 0));
-    const isOpen = this.#running + this.#scoring > 0 || this.#settledAt === null;
-    const usual = Math.ceil((isOpen ? this.#of.maxConcurrent : 0) / ROLLOUTS_PER_MESSAGE);
-    const waiting = Math.ceil(this.#startable() / PLACES_PER_MESSAGE);
-    const traffic = { inQueue: isOpen ? this.#starting.count : 0, waiting: isOpen ? waiting : 0 };
-    return {
-      rollouts: { running, wants: permitted, more },
-      messages: needOf({ read: () => this.#messages }, traffic, usual),
-    };
+  usualMessages(): number {
+    return Math.ceil((this.#isOpen ? this.#of.maxConcurrent : 0) / ROLLOUTS_PER_MESSAGE);
   }
 
-  #renewAccount(then: () => void): void {
-    const { rollouts, messages } = this.#accountNeeds();
-    const due = isDue(this.#rollouts, rollouts, this.#now) || isDue(this.#messages, messages, this.#now);
-    if (this.#asking.account || !due) {
-      then();
-      return;
-    }
-    this.#asking.account = true;
-    this.#rollouts = beginAsk(this.#rollouts, rollouts, this.#now);
-    this.#messages = beginAsk(this.#messages, messages, this.#now);
-    this.#world.agenda.in(LATENCY_MS.request, () => {
-      const asked = { scope: SCOPE, run_id: this.id, rollouts, messages, judgements: NO_JUDGES };
-      const granted = this.#of.account.ask(asked, this);
-      this.#rollouts = takeLease(this.#rollouts, granted.rollouts, this.#now);
-      this.#messages = takeLease(this.#messages, granted.messages, this.#now);
-      this.#asking.account = false;
-      then();
-    });
+  get #isOpen(): boolean {
+    return this.#running + this.#scoring > 0 || this.#settledAt === null;
   }
 
   #startable(): number {
-    const leases = [this.#policy, this.#rollouts].map((lease) => leaseRemaining(lease, this.#running, this.#now));
     const window = this.#of.maxConcurrent - this.#running;
-    return Math.max(0, Math.min(window, ...leases, this.#pending, LIMITS.sliceRows));
+    const leased = this.#leases.rolloutsRemaining(this.#running);
+    return Math.max(0, Math.min(window, leased, this.#pending, LIMITS.sliceRows));
   }
 
   #remaining(): number {
     const startable = this.#startable();
     if (startable === 0) return 0;
-    const quota = leaseRemaining(this.#messages, 0, this.#now);
-    return Math.min(startable, Math.max(0, (quota - this.#starting.count) * PLACES_PER_MESSAGE));
+    return Math.min(startable, Math.max(0, (this.#leases.messages() - this.#starting.count) * PLACES_PER_MESSAGE));
   }
 
   #dispatch(): void {
@@ -234,7 +185,7 @@ export class RunModel implements Notified {
     if (count === 0) return;
     const rollouts = Array.from({ length: count }, () => this.#placed());
     this.#running += count;
-    this.#policy = afterDispatch(this.#policy, count, this.#now);
+    this.#leases.dispatched(count);
     this.#noteChange();
     this.#rows(1 + 3 * count);
     for (const rollout of rollouts) this.#silent.add(this.#now + FIRST_ASK_MS, rollout);
@@ -250,7 +201,8 @@ export class RunModel implements Notified {
       this.#hosts += 1;
       return this.#hosts;
     }, this.#world.work.perShard);
-    const player = this.#players.get(shard) ?? new PlayerModel(this.#world, this.#of.settings, (ended) => this.#answered(ended));
+    const player =
+      this.#players.get(shard) ?? new PlayerModel(this.#world, this.#of.settings, (ended) => this.#answered(ended));
     this.#players.set(shard, player);
     this.#dispatched += 1;
     const { turns } = this.#world.work;
@@ -267,7 +219,7 @@ export class RunModel implements Notified {
       workMs: (run_requests + 1) * LATENCY_MS.request + r2_class_b * LATENCY_MS.r2Read,
       begin: () => {
         this.#request(run_requests);
-        const wasFull = this.#starting.count >= leaseRemaining(this.#messages, 0, this.#now);
+        const wasFull = this.#starting.count >= this.#leases.messages();
         this.#starting.taken(keys);
         if (wasFull) this.#soon();
         traffic.count("r2 class B", this.#now, r2_class_b);
@@ -285,7 +237,7 @@ export class RunModel implements Notified {
     for (const rollout of ended) {
       rollout.ended = true;
       this.#shards.leave(rollout.shard);
-      this.#policy = afterEnd(this.#policy, { failure: null, error: null, turns, calls: turns }, this.#now);
+      this.#leases.ended(turns);
     }
     this.#running -= ended.length;
     traffic.count("rollouts", this.#now, ended.length);
@@ -364,14 +316,7 @@ export class RunModel implements Notified {
   }
 
   #nextLeaseAt(): number | null {
-    const { rollouts, messages } = this.#accountNeeds();
-    const due = [
-      this.#asking.endpoint ? null : askAt(this.#policy, this.#need(), this.#now),
-      ...(this.#asking.account
-        ? []
-        : [askAt(this.#rollouts, rollouts, this.#now), askAt(this.#messages, messages, this.#now)]),
-      this.#chargeAt(),
-    ].filter((at) => at !== null);
+    const due = [this.#leases.nextAt(), this.#chargeAt()].filter((at) => at !== null);
     return due.length === 0 ? null : Math.min(...due);
   }
 
@@ -465,37 +410,5 @@ export class RunModel implements Notified {
       this.#rows(1);
       then();
     });
-  }
-
-  /** A client that reads events: each tick ends the read that waits, and the client reads again. */
-  #follow(): void {
-    const { traffic, agenda } = this.#world;
-    const look = () => {
-      if (this.#settledAt !== null) return;
-      traffic.count("d1 read: keys of followers", this.#now);
-      agenda.in(LOOK_MS, look);
-    };
-    look();
-    this.#readEvents();
-  }
-
-  #readEvents(): void {
-    if (this.#settledAt !== null) return;
-    this.#request();
-    if (!this.#newEvents) {
-      this.#waitsForEvents = true;
-      return;
-    }
-    this.#newEvents = false;
-    this.#world.agenda.in(LATENCY_MS.request, () => this.#readEvents());
-  }
-
-  #wakeFollower(): void {
-    if (!this.#waitsForEvents) {
-      this.#newEvents = true;
-      return;
-    }
-    this.#waitsForEvents = false;
-    this.#world.agenda.in(LATENCY_MS.request, () => this.#readEvents());
   }
 }

@@ -52,6 +52,17 @@ export type ReportRow = Pick<
   | "finish_seq"
 >;
 
+export const REPORT_COLUMNS = `group_index, slot, attempt, member, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
+  prompt_tokens, completion_tokens, cached_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens,
+  judge_micros, charge, lost_calls, lost_micros, unmetered, reused_turns, reused_tokens, finish_seq`;
+
+/** Finished rollouts after a place (group, slot, attempt), by group, at most as many as the last parameter. */
+export const REPORT_QUERY = `select ${REPORT_COLUMNS} from rollouts
+  where status = 'done' and (group_index, slot, attempt) > (?, ?, ?) order by group_index, slot, attempt limit ?`;
+
+/** What a report needs to know of its run. */
+type Reported = Pick<RunSpec, "rollouts_per_example" | "money">;
+
 /** Sums of rows, each added once. In order of groups the same rows give the same numbers to the last digit. */
 export class ReportSums {
   readonly #rolloutsPerExample: number;
@@ -77,7 +88,7 @@ export class ReportSums {
     judge_micros: 0,
   };
 
-  constructor(spec: RunSpec) {
+  constructor(spec: Reported) {
     const { rollouts_per_example: rolloutsPerExample, money } = spec;
     this.#rolloutsPerExample = rolloutsPerExample;
     this.#capped = capOf(spec) !== null;

@@ -18,17 +18,13 @@ import { EndedRows } from "./ended-rows.ts";
 import { JudgingStore } from "./judging-store.ts";
 import { LostReservations } from "./lost-reservations.ts";
 import { NeedyRollouts } from "./needy-rollouts.ts";
-import type { ReportRow } from "./report-sums.ts";
+import { REPORT_COLUMNS, REPORT_QUERY, type ReportRow } from "./report-sums.ts";
 import { RetryStore } from "./retry-store.ts";
 import { RowsInFlight } from "./rows-in-flight.ts";
 import { NEW_HEAD, NEW_ROLLOUT, RUN_MIGRATIONS, RUN_SCHEMA, type RunHead } from "./schema.ts";
 import { Shards } from "./shards.ts";
 import { NEW_TRAINING } from "./training-state.ts";
 import { TrainingStore } from "./training-store.ts";
-
-const REPORT_COLUMNS = `group_index, slot, attempt, member, superseded_by, outcome, reward, scores, is_truncated, stop_condition, turns, calls,
-  prompt_tokens, completion_tokens, cached_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens,
-  judge_micros, charge, lost_calls, lost_micros, unmetered, reused_turns, reused_tokens, finish_seq`;
 
 /** What judging and training add to the accounting's transactions. They register here; accounting imports neither. */
 export interface AccountingHooks {
@@ -289,9 +285,7 @@ export class RunStore {
 
   /** The rows of finished rollouts after this one, from which a report is computed, by group: at most `limit`. Streamed. */
   reportRows(after: RolloutSlot, limit: number): Iterable<ReportRow> {
-    const query = `select ${REPORT_COLUMNS} from rollouts
-      where status = 'done' and (group_index, slot, attempt) > (?, ?, ?) order by group_index, slot, attempt limit ?`;
-    return this.#sql.exec<ReportRow>(query, after.group, after.slot, after.attempt, limit);
+    return this.#sql.exec<ReportRow>(REPORT_QUERY, after.group, after.slot, after.attempt, limit);
   }
 
   /** The report that was stored with this key; null if there is none. */

@@ -1,0 +1,48 @@
+/** A client that follows the events of a run over HTTP: each tick of the run ends a read, and the client reads again. */
+import { LOOK_MS } from "../../src/kernel/http/events.ts";
+import { LATENCY_MS } from "./policies.ts";
+import type { World } from "./world.ts";
+
+export class Follower {
+  readonly #world: World;
+  readonly #read: () => void;
+  readonly #isOver: () => boolean;
+  #waits = false;
+  #news = false;
+
+  /** `read`: called for each request to the run's object. */
+  constructor(world: World, read: () => void, isOver: () => boolean) {
+    this.#world = world;
+    this.#read = read;
+    this.#isOver = isOver;
+    this.#look();
+    this.#next();
+  }
+
+  /** There are events. */
+  wake(): void {
+    this.#news = true;
+    if (!this.#waits) return;
+    this.#waits = false;
+    this.#world.agenda.in(LATENCY_MS.request, () => this.#next());
+  }
+
+  /** The stream checks whether its caller still has the permission. */
+  #look(): void {
+    if (this.#isOver()) return;
+    const { agenda, traffic } = this.#world;
+    traffic.count("d1 read: keys of followers", agenda.now);
+    agenda.in(LOOK_MS, () => this.#look());
+  }
+
+  #next(): void {
+    if (this.#isOver()) return;
+    this.#read();
+    if (!this.#news) {
+      this.#waits = true;
+      return;
+    }
+    this.#news = false;
+    this.#world.agenda.in(LATENCY_MS.request, () => this.#next());
+  }
+}

@@ -1,0 +1,48 @@
+/** `npm run simulate` gives the same figures each time, loses no rollout, and docs/operations.md has its figures. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { CASES, type Case, DEFAULTS, play } from "../../bench/simulate/cases.ts";
+import { AccountModel, EndpointModel } from "../../bench/simulate/grantors.ts";
+import { outcomeOf } from "../../bench/simulate/outcome.ts";
+import { RunModel } from "../../bench/simulate/run-model.ts";
+import { summaryTable } from "../../bench/simulate/text.ts";
+
+const runs: RunModel[] = [];
+
+/** Two runs of 300 rollouts share an endpoint that takes 40. */
+const SMALL: Case = {
+  ...{ name: "small", figure: 2, unit: "runs", followed: true, warmUpS: 0, countedS: 3600 },
+  ...{ rolloutsPerRun: 300, maxConcurrent: 30, projects: 1 },
+  begin: (world) => {
+    const of = { account: new AccountModel(world), endpoint: new EndpointModel(world, 40), settings: "small" };
+    for (let at = 0; at < 2; at += 1) {
+      const run = new RunModel(world, { rollouts: 300, maxConcurrent: 30, ...of });
+      runs.push(run);
+      run.create();
+    }
+  },
+};
+
+test.each([30_000, 60_000])("every rollout ends once, with trajectories of %d bytes", (trajectoryBytes) => {
+  const world = play(SMALL, { ...DEFAULTS, trajectoryBytes });
+  expect(runs.splice(0).map(({ finished, running }) => ({ finished, running }))).toEqual([
+    { finished: 300, running: 0 },
+    { finished: 300, running: 0 },
+  ]);
+  expect([world.turns, world.traffic.counted("rollouts")]).toEqual([6000, 600]);
+});
+
+test("the same seed gives the same figures, and another seed gives others", () => {
+  const [first, again, other] = [0, 0, 1].map((seed) => outcomeOf(SMALL, play(SMALL, { ...DEFAULTS, seed })));
+  expect(again).toEqual(first);
+  expect(other).not.toEqual(first);
+});
+
+test("docs/operations.md has the figures of the smallest case", () => {
+  const { "a-accepted": of } = CASES;
+  if (of === undefined) throw new Error("no such case");
+  const [, , row] = summaryTable({ "a-accepted": outcomeOf(of, play(of, DEFAULTS)) }).split("\n");
+  const page = readFileSync(join(import.meta.dirname, "../../docs/operations.md"), "utf8");
+  expect(page).toContain(row);
+});
