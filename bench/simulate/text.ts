@@ -90,6 +90,6 @@ export function cpuText({ ask_ms, report_s }: Measured): string {
   return [
     "Measured on this machine, for one thread:",
     `  an ask at an endpoint with ${asks.join(", ")}; each run may ask once a second`,
-    `  the sums of a run's report, without reading the rows: ${reports.join(", ")}`,
+    `  the report of a settled run, read from its tables: ${reports.join(", ")}`,
   ].join("\n");
 }
