@@ -2,11 +2,9 @@
  * What the simulation knows about the platform that is not a function of its code: the settings of its queues, from
  * wrangler.toml; Cloudflare's limits; and latencies inside Cloudflare, which are assumed.
  */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parse } from "smol-toml";
+import { experimental_readRawConfig as readToml } from "wrangler";
 import * as z from "zod";
-import { LIMITS } from "../../src/contract/limits.ts";
 import { CallCosts } from "./call-costs.ts";
 import recorded from "./recorded.json" with { type: "json" };
 
@@ -35,9 +33,6 @@ export const CLOUDFLARE = {
   consumers: 250,
 } as const;
 
-/** D1 takes about this long for one of our statements. */
-export const D1_STATEMENT_MS = 1;
-
 const Wrangler = z.object({
   queues: z.object({
     consumers: z.array(
@@ -56,14 +51,11 @@ export interface QueueSettings {
   readonly consumers: number;
 }
 
-const CONSUMERS = Wrangler.parse(parse(readFileSync(join(import.meta.dirname, "../../wrangler.toml"), "utf8"))).queues
-  .consumers;
+const { rawConfig } = readToml({ config: join(import.meta.dirname, "../../wrangler.toml") });
+const CONSUMERS = Wrangler.parse(rawConfig).queues.consumers;
 
 export function queueSettings(name: string): QueueSettings {
   const found = CONSUMERS.find(({ queue }) => queue === name);
   if (found === undefined) throw new Error(`wrangler.toml: no consumer of ${name}`);
   return { batch: found.max_batch_size, consumers: found.max_concurrency ?? CLOUDFLARE.consumers };
 }
-
-/** Objects that one invocation calls at a time (kit/subrequests.ts asks 32). */
-export const SLICE = LIMITS.sliceObjects;
