@@ -2,7 +2,7 @@
 import { LIMITS } from "../../src/contract/limits.ts";
 import { KEPT_KB_PER_ROLLOUT, PRICES, RUN_KB_PER_ROLLOUT, SEGMENT_KB_PER_ROLLOUT } from "../bill.ts";
 import type { Case } from "./cases.ts";
-import { CLOUDFLARE, COSTS } from "./policies.ts";
+import { CLOUDFLARE, COSTS, SHAPE } from "./policies.ts";
 import { KINDS, type Kind } from "./traffic.ts";
 import type { World } from "./world.ts";
 
@@ -137,7 +137,7 @@ function ceilingsOf(of: Case, outcome: Counted): Ceiling[] {
     return { what, load, limit, used: load / limit, ends_at: of.figure / (load / limit) };
   };
   const all = [
-    ceiling("statements of D1 a second", d1.reads + d1.writes, CLOUDFLARE.d1Statements),
+    ceiling("statements of D1 a second", d1.reads + d1.writes, SHAPE.databases * CLOUDFLARE.d1Statements),
     ...KINDS.map((kind) =>
       ceiling(`requests to one ${kind} object`, requests[kind].hottest, CLOUDFLARE.objectRequests),
     ),
@@ -151,5 +151,5 @@ function ceilingsOf(of: Case, outcome: Counted): Ceiling[] {
 
 /** Days until the rows of runs fill D1; infinity if no run ends. */
 export function daysOfD1({ storage }: Outcome): number {
-  return CLOUDFLARE.d1Bytes / 1e9 / storage.d1_gb_a_day;
+  return (SHAPE.databases * CLOUDFLARE.d1Bytes) / 1e9 / storage.d1_gb_a_day;
 }

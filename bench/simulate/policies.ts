@@ -21,6 +21,12 @@ export const LATENCY_MS = {
   queue: 1000,
 } as const;
 
+/**
+ * How the code is written, where no constant of it says so. An invocation of consume.ts handles one message after
+ * another, and all organisations share a database.
+ */
+export const SHAPE = { messagesSideBySide: 1, databases: 1 } as const;
+
 /** Of Cloudflare, November 2026. */
 export const CLOUDFLARE = {
   /** Requests a second to one object, about. */

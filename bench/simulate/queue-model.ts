@@ -1,9 +1,6 @@
-/**
- * A queue and its consumers. A batch is handled one message after another (src/kernel/service/consume.ts), and a queue
- * has so many consumers at once.
- */
+/** A queue and its consumers, of which it has so many at once. Each has a batch, and handles its messages in order. */
 import type { Agenda } from "./agenda.ts";
-import { LATENCY_MS, type QueueSettings, queueSettings } from "./policies.ts";
+import { LATENCY_MS, type QueueSettings, queueSettings, SHAPE } from "./policies.ts";
 import type { Traffic } from "./traffic.ts";
 
 export interface Message {
@@ -50,7 +47,7 @@ export class QueueModel {
       this.#busy += 1;
       this.mostBusy = Math.max(this.mostBusy, this.#busy);
       this.#traffic.count(`batches ${this.name}`, this.#agenda.now);
-      this.#handle(batch, 0);
+      this.#handle(batch);
     }
     if (this.#next === this.#waiting.length) {
       this.#waiting = [];
@@ -58,19 +55,27 @@ export class QueueModel {
     }
   }
 
-  #handle(batch: readonly Message[], at: number): void {
-    const message = batch[at];
-    if (message === undefined) {
-      this.#busy -= 1;
-      this.#handOut();
-      return;
-    }
-    this.#traffic.count(`consumer ms ${this.name}`, this.#agenda.now, message.workMs);
-    this.#traffic.count(`handled ${this.name}`, this.#agenda.now);
-    message.begin();
-    this.#agenda.in(message.workMs, () => {
-      message.end();
-      this.#handle(batch, at + 1);
-    });
+  #handle(batch: readonly Message[]): void {
+    const waiting = batch.values();
+    let left = batch.length;
+    const next = (): void => {
+      const { value: message } = waiting.next();
+      if (message === undefined) return;
+      this.#traffic.count(`consumer ms ${this.name}`, this.#agenda.now, message.workMs / SHAPE.messagesSideBySide);
+      this.#traffic.count(`handled ${this.name}`, this.#agenda.now);
+      message.begin();
+      this.#agenda.in(message.workMs, () => {
+        message.end();
+        left -= 1;
+        if (left > 0) next();
+        else this.#leave();
+      });
+    };
+    for (let lane = 0; lane < SHAPE.messagesSideBySide; lane += 1) next();
+  }
+
+  #leave(): void {
+    this.#busy -= 1;
+    this.#handOut();
   }
 }
