@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { shareObjects } from "../../bench/sharing.ts";
 import { CASES, type Case, DEFAULTS, play } from "../../bench/simulate/cases.ts";
 import { AccountModel, EndpointModel } from "../../bench/simulate/grantors.ts";
 import { outcomeOf } from "../../bench/simulate/outcome.ts";
@@ -37,6 +38,29 @@ test("the same seed gives the same figures, and another seed gives others", () =
   const [first, again, other] = [0, 0, 1].map((seed) => outcomeOf(SMALL, play(SMALL, { ...DEFAULTS, seed })));
   expect(again).toEqual(first);
   expect(other).not.toEqual(first);
+});
+
+/** One run as that of docs/cost.md, but for the length of a turn. */
+const BILLED: Case = {
+  ...SMALL,
+  ...{ name: "billed", followed: false, rolloutsPerRun: 1000, maxConcurrent: 128 },
+  begin: (world) => {
+    const of = { account: new AccountModel(world), endpoint: new EndpointModel(world, null), settings: "billed" };
+    new RunModel(world, { rollouts: 1000, maxConcurrent: 128, ...of }).create();
+  },
+};
+
+test("rollouts share objects, report and start as in the simulation behind docs/cost.md, within a tenth", () => {
+  const { traffic, work } = play(BILLED, DEFAULTS);
+  const { turns, perShard } = work;
+  const turnS = () => work.turnMs() / 1000;
+  const shared = shareObjects({ rollouts: 1000, maxConcurrent: 128, callTimeoutS: 600, turns, perShard, turnS });
+  const within = (counted: number, expected: number) => {
+    expect(Math.abs(counted / expected - 1), `${counted} and ${expected}`).toBeLessThan(0.1);
+  };
+  within(traffic.counted("player ms") / 1000, shared.objectS);
+  within(traffic.sum("rollout"), shared.starts + shared.asks + shared.alarms);
+  within(traffic.counted("messages rollout-groups"), shared.dispatches.length);
 });
 
 test("docs/operations.md has the figures of the smallest case", () => {
