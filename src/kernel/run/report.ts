@@ -75,7 +75,7 @@ const MOST_STORED_CHARACTERS = 1_000_000;
 const BEFORE_ALL: RolloutSlot = { group: -1, slot: -1, attempt: -1 };
 
 /** Superseded attempts change the sums, so all rows must be read again. About this many rows are read per second. */
-export const ROWS_WALKED_PER_S = 20_000;
+const ROWS_WALKED_PER_S = 20_000;
 
 const PROGRESS_EVERY_MS = 1000;
 
