@@ -7,7 +7,7 @@ import { LIMITS } from "../../src/contract/limits.ts";
 import { isArmed } from "../../src/kernel/kit/alarms.ts";
 import type { Need } from "../../src/kernel/messages/endpoint-wire.ts";
 import { FIRST_ASK_MS, SEGMENT_BYTES } from "../../src/kernel/run/accounting.ts";
-import { nextRunAlarm, rowDueAt } from "../../src/kernel/run/alarm.ts";
+import { nextRunAlarm, rowDueAt, rowEveryMs } from "../../src/kernel/run/alarm.ts";
 import { DEBOUNCE_MS } from "../../src/kernel/run/debounce.ts";
 import { InQueue } from "../../src/kernel/run/in-queue.ts";
 import { ROLLOUTS_PER_MESSAGE, type Traffic } from "../../src/kernel/run/leases.ts";
@@ -58,6 +58,7 @@ export class RunModel implements Leasing {
   #rowStale = true;
   #rowVersion = 0;
   #rowTriedAt = 0;
+  #createdAt = 0;
   #chargedAt = 0;
   #charged = 0;
 
@@ -90,6 +91,7 @@ export class RunModel implements Leasing {
   create(): void {
     const { traffic, agenda, work } = this.#world;
     const { create } = COSTS;
+    this.#createdAt = agenda.now;
     this.#request(create.run_requests);
     traffic.request("audit", traffic.meter("audit"), agenda.now, create.audit_requests);
     traffic.count("d1 read: creation of runs", agenda.now, create.d1_reads);
@@ -341,6 +343,7 @@ export class RunModel implements Leasing {
       askAt: this.#silent.size === 0 ? null : this.#silent.first,
       rowStale: this.#rowStale,
       rowTriedAt: this.#rowTriedAt,
+      rowEveryMs: rowEveryMs(this.#now - this.#createdAt),
       rowFailures: 0,
       notifyAt: null,
       releaseAt: null,
@@ -397,7 +400,12 @@ export class RunModel implements Leasing {
   }
 
   #writeRow(then: () => void): void {
-    const at = rowDueAt({ rowStale: this.#rowStale, rowTriedAt: this.#rowTriedAt, rowFailures: 0 });
+    const at = rowDueAt({
+      rowStale: this.#rowStale,
+      rowTriedAt: this.#rowTriedAt,
+      rowEveryMs: rowEveryMs(this.#now - this.#createdAt),
+      rowFailures: 0,
+    });
     if (at === null || at > this.#now) {
       then();
       return;

@@ -10,6 +10,8 @@ export interface RunClock {
   readonly rowStale: boolean;
   /** When the row was last written, or a write was tried. */
   readonly rowTriedAt: number;
+  /** The least time between two writes of the row, in milliseconds. */
+  readonly rowEveryMs: number;
   /** How many writes failed in a row. */
   readonly rowFailures: number;
   /** When webhooks are to be notified of events; null if there is nothing to report. */
@@ -34,9 +36,17 @@ export interface RunClock {
   readonly deadlineAt: number | null;
 }
 
-/** The row is written at most once a second. */
-const ROW_EVERY_MS = 1000;
+/** At the beginning of a run, and when its status changes, the row is at most a second behind. */
+export const ROW_EVERY_MS = 1000;
+/** Later in a long run it is behind by this part of its age, up to the longest time: D1 is shared by all runs. */
+const ROW_PART_OF_AGE = 1 / 20;
+const ROW_LONGEST_MS = 15_000;
 const LONGEST_ROW_WAIT_MS = 60_000;
+
+/** The least time between two writes of the row of a run that is so old, both in milliseconds. */
+export function rowEveryMs(age: number): number {
+  return Math.min(ROW_LONGEST_MS, Math.max(ROW_EVERY_MS, age * ROW_PART_OF_AGE));
+}
 
 /** Epoch milliseconds of the next alarm, or null for none. */
 export function nextRunAlarm(clock: RunClock): number | null {
@@ -62,9 +72,10 @@ export function nextRunAlarm(clock: RunClock): number | null {
 export function rowDueAt({
   rowStale,
   rowTriedAt,
+  rowEveryMs: every,
   rowFailures,
-}: Pick<RunClock, "rowStale" | "rowTriedAt" | "rowFailures">): number | null {
+}: Pick<RunClock, "rowStale" | "rowTriedAt" | "rowEveryMs" | "rowFailures">): number | null {
   if (!rowStale) return null;
-  const wait = ROW_EVERY_MS * 2 ** Math.min(rowFailures, 10);
+  const wait = every * 2 ** Math.min(rowFailures, 10);
   return rowTriedAt + Math.min(LONGEST_ROW_WAIT_MS, wait);
 }

@@ -4,6 +4,7 @@
  */
 import { canonicalJson } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import type { RunStatus } from "../../contract/run.ts";
 import { updateRun } from "../db/runs.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { rolloutShard } from "../kit/names.ts";
@@ -11,9 +12,9 @@ import type { Subrequests } from "../kit/subrequests.ts";
 import type { StoredStanding } from "../messages/rpc.ts";
 import type { LiveView } from "../messages/run-records.ts";
 import type { RunSpec } from "../messages/wire.ts";
-import { type RunClock, rowDueAt } from "./alarm.ts";
+import { ROW_EVERY_MS, type RunClock, rowDueAt, rowEveryMs } from "./alarm.ts";
 import { RunNotifier } from "./announcements.ts";
-import { deadlineOf } from "./control.ts";
+import { deadlineOf, statusOf } from "./control.ts";
 import { ReleaseNotifier } from "./releases.ts";
 import type { LiveViews } from "./report.ts";
 import type { RunStore } from "./store.ts";
@@ -24,7 +25,16 @@ const FREE_AGAIN_MS = 3600_000;
 
 type HousekeepingClock = Pick<
   RunClock,
-  "now" | "askAt" | "rowStale" | "rowTriedAt" | "rowFailures" | "notifyAt" | "releaseAt" | "freeAt" | "deadlineAt"
+  | "now"
+  | "askAt"
+  | "rowStale"
+  | "rowTriedAt"
+  | "rowEveryMs"
+  | "rowFailures"
+  | "notifyAt"
+  | "releaseAt"
+  | "freeAt"
+  | "deadlineAt"
 >;
 
 export class RunHousekeeping {
@@ -35,6 +45,8 @@ export class RunHousekeeping {
   readonly #telling: RunNotifier;
   readonly #releases: ReleaseNotifier;
   #rowTriedAt = 0;
+  /** The status that the row has; null if this instance has not written it. */
+  #rowStatus: RunStatus | null = null;
   #rowFailures = 0;
   #freeAgainAt = 0;
 
@@ -74,6 +86,7 @@ export class RunHousekeeping {
       deadlineAt: deadlineOf(spec, head),
       rowStale: !head.row_current,
       rowTriedAt: this.#rowTriedAt,
+      rowEveryMs: statusOf(head) === this.#rowStatus ? rowEveryMs(this.#now() - spec.created_at) : ROW_EVERY_MS,
       rowFailures: this.#rowFailures,
       notifyAt: this.#telling.nextAt(),
       releaseAt: this.#releases.nextAt(),
@@ -85,9 +98,11 @@ export class RunHousekeeping {
     const due = rowDueAt(this.clock(spec));
     if (due === null || due > this.#now()) return;
     try {
-      await this.#views.prepare(spec);
+      await this.#views.storeReport(spec);
+      const status = statusOf(this.#store.head());
       await writeRow(this.#env, this.#store, spec, () => this.#views.of(spec), subrequests);
       this.#rowFailures = 0;
+      this.#rowStatus = status;
     } catch (thrown) {
       this.#rowFailures += 1;
       logError("row of the run", idsOf(spec), thrown);
@@ -97,7 +112,7 @@ export class RunHousekeeping {
 
   /** Notifies webhooks of events, and the audit log of released reservations. Never throws. */
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
-    await this.#views.prepare(spec);
+    await this.#views.storeReport(spec);
     await this.#telling.tell(spec, subrequests);
     await this.#releases.tell(spec, subrequests);
   }

@@ -291,7 +291,7 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
 
   async view() {
     const spec = this.#readable();
-    if (spec !== null) await this.#views.prepare(spec);
+    if (spec !== null) await this.#views.storeReport(spec);
     return this.#read((known) => this.#views.of(known));
   }
 

@@ -92,7 +92,7 @@ export interface ViewParts {
 
 /**
  * Views of a run. Before its end each adds the ends since the last one. After it all rows are summed once, in order, and
- * the report is stored: call `prepare` before a view of a run that may have ended, or the view itself sums all rows, and
+ * the report is stored: call `storeReport` before a view of a run that may have ended, or the view itself sums all rows, and
  * nothing else is answered meanwhile.
  */
 export class LiveViews {
@@ -102,7 +102,7 @@ export class LiveViews {
   #made: { readonly of: string; readonly report: RunReport } | null = null;
   #sums: { readonly sums: ReportSums; readonly retries: number; readonly at: number } | null = null;
   #summed = 0;
-  #preparing: Promise<void> | null = null;
+  #storing: Promise<void> | null = null;
   /** The last progress event, as text. */
   #progress = "";
   #state: string | null = null;
@@ -135,13 +135,13 @@ export class LiveViews {
   }
 
   /** Stores the report of an ended run, unless it is stored. Callers at the same time share the work. */
-  async prepare(spec: RunSpec): Promise<void> {
+  async storeReport(spec: RunSpec): Promise<void> {
     const head = this.#store.head();
     if (head.settled_at === null || head.finished <= SLICE_ROWS || this.#known(keyOf(head)) !== null) return;
-    this.#preparing ??= this.#sumAll(spec, keyOf(head)).finally(() => {
-      this.#preparing = null;
+    this.#storing ??= this.#sumAll(spec, keyOf(head)).finally(() => {
+      this.#storing = null;
     });
-    await this.#preparing;
+    await this.#storing;
   }
 
   /** Stops if the run continues meanwhile: its rows change then. */

@@ -112,12 +112,12 @@ test("a run that continues while its report is summed stores none, and its next 
     const spec = store.spec();
     if (spec === null) throw new Error("the run has no spec");
     const views = viewsOf(store);
-    const preparing = views.prepare(spec);
+    const preparing = views.storeReport(spec);
     storage.sql.exec("update rollouts set reward = 0 where seq = 1");
     store.saveHead({ ...store.head(), settled_at: 1 });
     await preparing;
     expect(storage.kv.get("report")).toBeUndefined();
-    await views.prepare(spec);
+    await views.storeReport(spec);
     expect(storage.kv.get("report")).toMatchObject({ report: sumOfRows(store, spec) });
     expect(summed(views.of(spec).report)).toEqual(sumOfRows(store, spec));
   });

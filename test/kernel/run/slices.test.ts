@@ -7,7 +7,7 @@ import type { RolloutSpec, RunSpec } from "../../../src/kernel/messages/wire.ts"
 import { FactsTable } from "../../../src/kernel/rollout/facts.ts";
 import { RolloutObject } from "../../../src/kernel/rollout/object.ts";
 import { RolloutStore } from "../../../src/kernel/rollout/store.ts";
-import { nextRunAlarm, type RunClock, rowDueAt } from "../../../src/kernel/run/alarm.ts";
+import { nextRunAlarm, type RunClock, rowDueAt, rowEveryMs } from "../../../src/kernel/run/alarm.ts";
 import { scoresMessages } from "../../../src/kernel/run/queues.ts";
 import { inside } from "../platform.ts";
 
@@ -98,6 +98,7 @@ const SETTLED: RunClock = {
   releaseAt: null,
   rowStale: false,
   rowTriedAt: NOW - 200,
+  rowEveryMs: 1000,
   rowFailures: 0,
   unnotified: false,
   canDispatch: false,
@@ -118,12 +119,23 @@ const ALARMS: [what: string, clock: Partial<RunClock>, at: number | null][] = [
   ["rollouts that fit are dispatched now", { canDispatch: true, askAt: NOW + 9 }, NOW],
   ["rollouts to tell of a cancel are told now", { unnotified: true, askAt: NOW + 9 }, NOW],
   ["a row that is behind is written a second after the last", { rowStale: true }, NOW + 800],
+  ["a row of a long run waits longer", { rowStale: true, rowEveryMs: 15_000 }, NOW + 14_800],
   ["a row that could not be written waits twice as long", { rowStale: true, rowFailures: 1 }, NOW + 1800],
   ["one that fails and fails waits a minute at most", { rowStale: true, rowFailures: 40 }, NOW + 59_800],
 ];
 
 test.each(ALARMS)("next alarm of a run: %s", (_what, clock, at) => {
   expect(nextRunAlarm({ ...SETTLED, ...clock })).toBe(at);
+});
+
+test.each([
+  [0, 1000],
+  [20_000, 1000],
+  [100_000, 5000],
+  [300_000, 15_000],
+  [86_400_000, 15_000],
+])("the row of a run that is %i ms old is written every %i ms", (age, every) => {
+  expect(rowEveryMs(age)).toBe(every);
 });
 
 test("a current row is not written, however often a write failed before", () => {
