@@ -238,6 +238,7 @@ export {
   RolloutSummary,
   RolloutSummaryList,
 } from "./contract/rollout-list.ts";
+export { ReviewValue, RowReview, RowReviews } from "./contract/row-review.ts";
 export {
   CreatedRun,
   EnvironmentList,
@@ -329,4 +330,4 @@ export {
   WholeTurn,
 } from "./contract/turns.ts";
 export { DatasetList, DatasetRow, DatasetView } from "./contract/uploaded-dataset.ts";
-export { ReviewList, ReviewRequest, type ReviewRequestInput, ReviewValue, ReviewView } from "./reviews/wire.ts";
+export { ReviewList, ReviewRequest, type ReviewRequestInput, ReviewView } from "./reviews/wire.ts";

@@ -23,6 +23,7 @@ import {
   TaskKey,
   wholeNumber,
 } from "./primitives.ts";
+import { RowReviews } from "./row-review.ts";
 import { isSameScore } from "./same-score.ts";
 import type { Trajectory } from "./trajectory.ts";
 
@@ -78,6 +79,8 @@ const ORIGIN = {
   example_id: z.int(),
 };
 
+const Reviews = RowReviews.optional().describe("absent if the rollout has none");
+
 /** One line of `format=sft`. */
 export const SftRow = named("SftRow", {
   messages: z
@@ -88,6 +91,7 @@ export const SftRow = named("SftRow", {
   rollout_id: RolloutId,
   reward: z.number().meta({ example: 1 }),
   ...ORIGIN,
+  reviews: Reviews,
 });
 export type SftRow = z.infer<typeof SftRow>;
 
@@ -102,6 +106,8 @@ export const DpoRow = named("DpoRow", {
   chosen_reward: z.number(),
   rejected_reward: z.number(),
   ...ORIGIN,
+  chosen_reviews: Reviews,
+  rejected_reviews: Reviews,
 });
 export type DpoRow = z.infer<typeof DpoRow>;
 
@@ -113,6 +119,7 @@ export const VerifiersRow = z
     reward: MaybeNumber,
     rollout_id: z.string(),
     ...ORIGIN,
+    reviews: Reviews,
   })
   .meta({ id: "VerifiersRow" });
 export type VerifiersRow = z.infer<typeof VerifiersRow>;
@@ -124,10 +131,11 @@ export interface Origin {
   readonly model: string;
 }
 
-/** A scored rollout and its trajectory. */
+/** A scored rollout, its trajectory, and what people think of it. */
 export interface Worth {
   readonly trajectory: Trajectory;
   readonly reward: number;
+  readonly reviews?: RowReviews | undefined;
 }
 
 /** Why a rollout, or a pair, is not exported. */
@@ -165,7 +173,7 @@ export function leftOutNote(all: readonly LeftOut[]): LeftOutNote | null {
 /** A row, or why there is none. */
 export type Made<Row> = { readonly row: Row } | { readonly left_out: LeftOut };
 
-export function sftRow(origin: Origin, { trajectory, reward }: Worth): Made<SftRow> {
+export function sftRow(origin: Origin, { trajectory, reward, reviews }: Worth): Made<SftRow> {
   const { rollout_id } = trajectory;
   const messages = chat([...trajectory.prompt, ...trajectory.completion]);
   if (typeof messages === "string") return { left_out: { rollout_id, reason: messages } };
@@ -176,6 +184,7 @@ export function sftRow(origin: Origin, { trajectory, reward }: Worth): Made<SftR
       rollout_id,
       reward,
       ...originOf(origin, trajectory),
+      ...(reviews !== undefined && { reviews }),
     },
   };
 }
@@ -199,6 +208,8 @@ export function dpoRow(origin: Origin, chosen: Worth, rejected: Worth): Made<Dpo
       chosen_reward: chosen.reward,
       rejected_reward: rejected.reward,
       ...originOf(origin, chosen.trajectory),
+      ...(chosen.reviews !== undefined && { chosen_reviews: chosen.reviews }),
+      ...(rejected.reviews !== undefined && { rejected_reviews: rejected.reviews }),
     },
   };
 }

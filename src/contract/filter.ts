@@ -7,6 +7,7 @@
  * alternatives. A name that is not a field is the name of a score. Pure, and bounded by `LIMITS.filterCharacters`,
  * `filterTerms` and `filterValues`.
  */
+import { MARKS } from "./agreement.ts";
 import { LIMITS } from "./limits.ts";
 import { OUTCOMES } from "./run.ts";
 
@@ -30,6 +31,9 @@ export type WordField = (typeof WORD_FIELDS)[number];
 export const PREFIX_FIELDS: readonly WordField[] = ["task", "id"];
 export const FLAG_FIELDS = ["truncated", "judged", "superseded", "cancelling"] as const;
 export type FlagField = (typeof FLAG_FIELDS)[number];
+/** Fields of the reviews of a rollout. They hold if at least one of its reviews has the value. */
+export const REVIEW_FIELDS = ["reviewed", "mark", "reviewer"] as const;
+export type ReviewField = (typeof REVIEW_FIELDS)[number];
 /** Other names of fields. */
 export const FIELD_ALIASES: Readonly<Record<string, NumberField | WordField>> = {
   latency: "duration",
@@ -37,7 +41,11 @@ export const FIELD_ALIASES: Readonly<Record<string, NumberField | WordField>> = 
 };
 /** The status of a dispatched rollout. Rollouts that were not dispatched are in no list. */
 export const LISTED_STATUSES = ["running", "scoring", "done"] as const;
-const WORDS: { readonly [Field in WordField]?: readonly string[] } = { outcome: OUTCOMES, status: LISTED_STATUSES };
+const WORDS: { readonly [Field in WordField | ReviewField]?: readonly string[] } = {
+  outcome: OUTCOMES,
+  status: LISTED_STATUSES,
+  mark: MARKS,
+};
 
 export type Comparison = "=" | "<" | "<=" | ">" | ">=";
 /** A comparison with numbers: several numbers, or null, only with `=`. */
@@ -50,8 +58,12 @@ export type FilterTerm = { readonly negated: boolean } & (
   | ({ readonly kind: "score"; readonly name: string } & Compared)
   | { readonly kind: "word"; readonly field: WordField; readonly values: readonly (string | null)[] }
   | { readonly kind: "flag"; readonly field: FlagField; readonly value: boolean }
+  | ({ readonly kind: "review" } & ReviewCompared)
   | { readonly kind: "text"; readonly text: string }
 );
+type ReviewCompared =
+  | { readonly field: "reviewed"; readonly values: readonly [boolean] }
+  | { readonly field: "mark" | "reviewer"; readonly values: readonly (string | null)[] };
 
 /** An error in a filter text: `at` counts UTF-16 units from 0; `length` is 0 if the error is at the end of the text. */
 export interface FilterError {
@@ -146,13 +158,20 @@ class Reader {
     if (flag !== undefined) return { kind: "flag", field: flag, value: this.#flag(flag, op) } as const;
     const word = WORD_FIELDS.find((one) => one === field);
     if (word !== undefined) return { kind: "word", field: word, values: this.#wordsOf(word, op) } as const;
+    const review = REVIEW_FIELDS.find((one) => one === field);
+    if (review !== undefined) return { kind: "review", ...this.#review(review, op) } as const;
     const number = NUMBER_FIELDS.find((one) => one === field);
     if (number !== undefined) return { kind: "number", field: number, op, values: this.#numbers(number, op) } as const;
     if (name.text === "") throw this.#wrong(name.at, "the name of a score");
     return { kind: "score", name: name.text, op, values: this.#numbers(null, op) } as const;
   }
 
-  #flag(field: FlagField, op: Comparison): boolean {
+  #review(field: ReviewField, op: Comparison): ReviewCompared {
+    if (field === "reviewed") return { field, values: [this.#flag(field, op)] };
+    return { field, values: this.#wordsOf(field, op) };
+  }
+
+  #flag(field: FlagField | "reviewed", op: Comparison): boolean {
     const value = this.#value();
     if (op !== "=" || (value.text !== "true" && value.text !== "false")) {
       throw this.#wrong(value.at, `${field}:true or ${field}:false`, value.length);
@@ -160,7 +179,7 @@ class Reader {
     return value.text === "true";
   }
 
-  #wordsOf(field: WordField, op: Comparison): (string | null)[] {
+  #wordsOf(field: WordField | ReviewField, op: Comparison): (string | null)[] {
     if (op !== "=") throw this.#wrong(this.#at - op.length, `${field}: followed by a word`, op.length);
     return this.#alternatives().map((value) => {
       if (!value.quoted && value.text === "null") return null;
@@ -256,7 +275,9 @@ function printTerm(term: FilterTerm): string {
 function printPlain(term: FilterTerm): string {
   if (term.kind === "text") return quote(term.text);
   if (term.kind === "flag") return `${term.field}:${term.value}`;
-  if (term.kind === "word") return `${term.field}:${term.values.map(printWord).join("|")}`;
+  if (term.kind === "word" || term.kind === "review") {
+    return `${term.field}:${term.values.map(printWord).join("|")}`;
+  }
   const name = term.kind === "score" ? printName(term.name) : term.field;
   const print = term.kind === "number" && term.field === "duration" ? printDuration : printNumber;
   const op = term.op === "=" && term.values.includes(null) ? ":" : term.op;
@@ -276,8 +297,8 @@ function decimal(value: number): string {
   return value < 1e21 ? String(value) : BigInt(value).toString();
 }
 
-function printWord(value: string | null): string {
-  if (value === null) return "null";
+function printWord(value: string | boolean | null): string {
+  if (value === null || typeof value === "boolean") return String(value);
   return value !== "null" && matches(BARE_VALUE, value) ? value : quote(value);
 }
 
@@ -287,7 +308,14 @@ export function printName(name: string): string {
 }
 
 function isReserved(name: string): boolean {
-  const fields: readonly string[] = [...NUMBER_FIELDS, ...WORD_FIELDS, ...FLAG_FIELDS, ...ROLLOUT_SORTS, "not"];
+  const fields: readonly string[] = [
+    ...NUMBER_FIELDS,
+    ...WORD_FIELDS,
+    ...FLAG_FIELDS,
+    ...REVIEW_FIELDS,
+    ...ROLLOUT_SORTS,
+    "not",
+  ];
   return fields.includes(name) || name in FIELD_ALIASES;
 }
 

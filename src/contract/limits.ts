@@ -236,6 +236,8 @@ export const LIMITS = {
   reviewsPerRun: 10_000,
   reviewNoteCharacters: 2000,
   reviewValues: 20,
+  /** Reviews on one page of results or exported rows, in characters, unless one row has more. */
+  pageReviewCharacters: 2 * MIB,
   /** Labels that a person gives in place of a judge's. */
   reviewLabelCharacters: 200,
   /** Rollouts that the agreement of a run names for each score and judge. */

@@ -26,6 +26,7 @@ import {
 } from "./primitives.ts";
 import { PublishedVersion } from "./published-environment.ts";
 import { LostUsage, RunReport } from "./report.ts";
+import { RowReviews } from "./row-review.ts";
 import { TrainingRequest } from "./training-request.ts";
 import { TrainerSecrets, TrainingView } from "./training-view.ts";
 
@@ -365,6 +366,7 @@ export const ResultRow = named("ResultRow", {
   tool_failed: ToolFailed.optional().describe(
     "for each tool message in completion, in order: whether the call that it answers failed; null if not recorded; absent if none was recorded",
   ),
+  reviews: RowReviews.optional().describe("absent if the rollout has none"),
 });
 export type ResultRow = z.infer<typeof ResultRow>;
 

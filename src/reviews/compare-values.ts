@@ -1,8 +1,8 @@
 /** Compares the values that people gave with those of the rollouts, for the reward, each score and each judge. */
 import type { AgreementItem, ReviewedKind, RunAgreement } from "../contract/agreement.ts";
 import { LIMITS } from "../contract/limits.ts";
+import type { ReviewValue } from "../contract/row-review.ts";
 import { isSameRating, kappaOf, type Rating } from "../core/statistics/kappa.ts";
-import type { ReviewValue } from "./wire.ts";
 
 interface Rated {
   /** The rollout's own; null if it has none. */

@@ -1,6 +1,7 @@
 /** Queries for reviews of rollouts. A reviewer has at most one for each rollout. */
-import { and, count, eq, exists, isNull, sql } from "drizzle-orm";
+import { and, asc, count, eq, exists, isNull, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
+import type { RowReview } from "../contract/row-review.ts";
 import type { Scope } from "../contract/scope.ts";
 import { insertOnce } from "../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../kernel/db/page.ts";
@@ -82,8 +83,49 @@ export async function listReviewValues(
   });
 }
 
+export type ReviewMarks = Pick<ReviewRow, "rollout_id" | "created_by" | "mark">;
+
+/** Of all reviews of the run: at most `LIMITS.reviewsPerRun`. */
+export async function listReviewMarks(database: D1Database, scope: Scope, runId: string): Promise<ReviewMarks[]> {
+  const { rollout_id, created_by, mark } = reviews;
+  const ofRun = eq(reviews.run_id, runId);
+  return await inProject(database, scope).columns({ rollout_id, created_by, mark }, reviews, ofRun);
+}
+
+/** How many characters the reviews of each of these rollouts have; a rollout without reviews is not in it. */
+export async function reviewSizes(
+  database: D1Database,
+  scope: Scope,
+  rolloutIds: readonly string[],
+): Promise<{ readonly rollout_id: string; readonly characters: number }[]> {
+  const { rollout_id, note, why, values } = reviews;
+  const characters = sql<number>`sum(length(${values}) + ifnull(length(${note}), 0) + ifnull(length(${why}), 0))`;
+  const sums = inProject(database, scope).columns({ rollout_id, characters }, reviews, isAmong(rolloutIds));
+  return await sums.groupBy(sql`${rollout_id}`);
+}
+
+/** All reviews of these rollouts, the oldest first. Ask for their sizes first. */
+export async function reviewsOfRollouts(
+  database: D1Database,
+  scope: Scope,
+  rolloutIds: readonly string[],
+): Promise<ReviewRow[]> {
+  const rows = inProject(database, scope).select(reviews, isAmong(rolloutIds));
+  return await rows.orderBy(asc(reviews.created_at), asc(reviews.id));
+}
+
+/** Any number of ids, so they are one parameter. */
+function isAmong(rolloutIds: readonly string[]): SQL {
+  return sql`${reviews.rollout_id} in (select value from json_each(${JSON.stringify(rolloutIds)}))`;
+}
+
 export function reviewViewOf(row: NewReview): ReviewView {
-  const { id, run_id, rollout_id, created_by, mark, note, values, why, created_at, updated_at } = row;
+  const { id, run_id, rollout_id } = row;
+  return { object: "review", id, run_id, rollout_id, ...rowReviewOf(row) };
+}
+
+export function rowReviewOf(row: NewReview): RowReview {
+  const { created_by, mark, note, values, why, created_at, updated_at } = row;
   const times = { created_at: seconds(created_at), updated_at: seconds(updated_at) };
-  return { object: "review", id, run_id, rollout_id, created_by, mark, note, values: [...values], why, ...times };
+  return { created_by, mark, note, values: [...values], why, ...times };
 }

@@ -2,6 +2,7 @@
 import type { RunAgreement } from "../contract/agreement.ts";
 import type { Judgement } from "../contract/judgement.ts";
 import { LIMITS } from "../contract/limits.ts";
+import type { ReviewValue } from "../contract/row-review.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
 import type { Rating } from "../core/statistics/kappa.ts";
@@ -13,7 +14,7 @@ import { findRollout } from "../kernel/service/read-rollouts.ts";
 import { notFound, placeOfId } from "../kernel/service/read-run.ts";
 import { ComparedValues } from "./compare-values.ts";
 import { deleteReview, insertReview, listReviewValues, type NewReview, reviewViewOf, updateReview } from "./queries.ts";
-import type { ReviewRequest, ReviewValue, ReviewView } from "./wire.ts";
+import type { ReviewRequest, ReviewView } from "./wire.ts";
 
 /** Reviews that one statement reads. */
 const READ_AT_ONCE = 200;

@@ -1,7 +1,7 @@
 /** The table of reviews. */
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { Mark } from "../contract/agreement.ts";
-import type { ReviewValue } from "./wire.ts";
+import type { ReviewValue } from "../contract/row-review.ts";
 
 /** What one person or key wrote about one rollout. */
 export const reviews = sqliteTable(

@@ -1,9 +1,10 @@
 /** Reviews of rollouts by people: a mark, a note, and the scores that a person would have given. */
 import * as z from "zod";
-import { MARKS, Rating, ReviewedName } from "../contract/agreement.ts";
+import { MARKS } from "../contract/agreement.ts";
 import { JudgeName } from "../contract/judgement.ts";
 import { LIMITS } from "../contract/limits.ts";
-import { EXAMPLE, listOf, MaybeText, named, namedInput, RolloutId, RunId, Seconds } from "../contract/primitives.ts";
+import { EXAMPLE, listOf, named, namedInput, RolloutId, RunId } from "../contract/primitives.ts";
+import { RowReview } from "../contract/row-review.ts";
 import { ShownText } from "../contract/shown-text.ts";
 
 /** Larger numbers have no use as a score, and their squares would not be exact. */
@@ -49,29 +50,12 @@ export const ReviewRequest = namedInput("ReviewRequest", Fields);
 export type ReviewRequest = z.output<typeof ReviewRequest>;
 export type ReviewRequestInput = z.input<typeof ReviewRequest>;
 
-/** One value that a person gave. */
-export const ReviewValue = z.object({
-  ...ReviewedName,
-  value: Rating.describe("what the person gave").meta({ example: 0 }),
-  given: Rating.nullable().describe("the rollout's own; null if it has none"),
-});
-export type ReviewValue = z.infer<typeof ReviewValue>;
-
 export const ReviewView = named("Review", {
   object: z.literal("review"),
   id: z.string().meta({ example: EXAMPLE.review }),
   run_id: RunId,
   rollout_id: RolloutId,
-  created_by: z.string().describe("a key or a person").meta({ example: EXAMPLE.key }),
-  mark: Fields.mark.unwrap(),
-  note: MaybeText.meta({ example: "The result is right, but the unit is missing." }),
-  values: z
-    .array(ReviewValue)
-    .describe("the values of the reward, of scores and of judges that the person gave")
-    .meta({ example: [{}] }),
-  why: MaybeText.meta({ example: "7 is not 7 apples" }),
-  created_at: Seconds,
-  updated_at: Seconds,
+  ...RowReview.shape,
 });
 export type ReviewView = z.infer<typeof ReviewView>;
 export const ReviewList = listOf(ReviewView, "ReviewList", EXAMPLE.review);

@@ -94,6 +94,7 @@ export type {
   RolloutSummary,
   RolloutSummaryList,
 } from "../contract/rollout-list.ts";
+export type { RowReview } from "../contract/row-review.ts";
 export type {
   CreatedRun,
   EnvironmentView,

@@ -35,6 +35,8 @@ test.each([
   ['"say \\"no\\"" -"back\\\\slash"', '"say \\"no\\"" -"back\\\\slash"'],
   ['member:"two words" stop:"null"', 'member:"two words" stop:"null"'],
   ["id=ro_1|ro_2 -id:ro_3", "id:ro_1|ro_2 -id:ro_3"],
+  ["reviewed=true mark:good|null reviewer!=per_1", "reviewed:true mark:good|null -reviewer:per_1"],
+  ['"mark"<1 "reviewed">0', '"mark"<1 "reviewed">0'],
 ])("%s is the filter %s", (text, printed) => expect(read(text)).toBe(printed));
 
 test.each([
@@ -44,6 +46,9 @@ test.each([
   ["outcome:bad", 8, "expected one of scored, unscored, failed, cancelled"],
   ["status:queued", 7, "expected one of running, scoring, done"],
   ["truncated:maybe", 10, "expected truncated:true or truncated:false"],
+  ["mark:fine", 5, "expected one of good, bad, unsure"],
+  ["mark<3", 4, "expected mark: followed by a word"],
+  ["reviewed:yes", 9, "expected reviewed:true or reviewed:false"],
   ["stop<3", 4, "expected stop: followed by a word"],
   ["duration>fast", 9, "expected a duration such as 2s"],
   ["reward<null", 7, "expected a number"],
@@ -92,6 +97,12 @@ const Term: fc.Arbitrary<FilterTerm> = fc
       values: fc.array(fc.option(fc.oneof(Word, fc.constant("null"))), { minLength: 1, maxLength: 3 }),
     }),
     fc.record({ kind: fc.constant("flag" as const), field: fc.constantFrom(...FLAG_FIELDS), value: fc.boolean() }),
+    fc.record({ kind: fc.constant("review"), field: fc.constant("reviewed"), values: fc.tuple(fc.boolean()) }),
+    fc.record({
+      kind: fc.constant("review" as const),
+      field: fc.constantFrom("mark", "reviewer"),
+      values: fc.array(fc.option(fc.constantFrom("good", "bad", "unsure")), { minLength: 1, maxLength: 3 }),
+    }),
     fc.record({ kind: fc.constant("text" as const), text: Word }),
   )
   .chain((term) => fc.boolean().map((negated) => ({ ...term, negated }) as FilterTerm));

@@ -1,8 +1,8 @@
 /** A run's scores and judges, compared with the values that people gave. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/contract/limits.ts";
+import type { ReviewValue } from "../../src/contract/row-review.ts";
 import { ComparedValues } from "../../src/reviews/compare-values.ts";
-import type { ReviewValue } from "../../src/reviews/wire.ts";
 
 const score = (value: number, given: number | null, name = "correct"): ReviewValue => ({
   ...{ of: "score", name, value, given },

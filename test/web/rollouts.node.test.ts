@@ -37,7 +37,7 @@ const offered = (text: string, caret = text.length) => {
 };
 
 test("fields are offered by their prefix, including scores", () => {
-  expect(offered("r")).toEqual(["reward<", "right<"]);
+  expect(offered("r")).toEqual(["reward<", "reviewed:", "reviewer:", "right<"]);
   expect(offered("reward<0.5 -tru")).toEqual(["reward<0.5 -truncated:"]);
   expect(offered("i")).toEqual(["id:"]);
   expect(offered("tu")).toEqual(["turns<", '"turns"<']);

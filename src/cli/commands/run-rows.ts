@@ -8,7 +8,6 @@ import { PACKAGE_ROOT } from "../../local/package-root.ts";
 import type { ExportRunQuery, LeftOutNote } from "../../sdk/client.ts";
 import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
 import type { ExitCode } from "../exit.ts";
-import { readReviews, withReviews } from "../export/reviews.ts";
 import { printLines, writeLines, writeText } from "../json-lines.ts";
 import { onPlatform } from "../on-platform.ts";
 import { EXPORT_FLAGS } from "../run-flags.ts";
@@ -68,8 +67,7 @@ the numbers of the run's page. It is written to <run>.html, or where -o says.`,
       const run = await client.runs.get(id, { signal });
       const left = new LeftOutTally();
       const onLeftOut = (note: LeftOutNote) => left.add(note);
-      const reviews = await readReviews(client, run.id, signal);
-      const rows = withReviews(client.runs.export(run.id, query, { signal, onLeftOut }), reviews);
+      const rows = client.runs.export(run.id, query, { signal, onLeftOut });
       if (file === undefined) {
         await printLines(rows, line.on("json"));
         left.lines().forEach(term.log);

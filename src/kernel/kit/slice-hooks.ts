@@ -8,6 +8,7 @@ import type { SegmentMessage } from "../messages/wire.ts";
 import { type AgentHooks, NO_AGENTS } from "./agent-hooks.ts";
 import { type EnvironmentHooks, NO_ENVIRONMENTS } from "./environment-hooks.ts";
 import { type FleetHooks, NO_FLEETS } from "./fleet-hooks.ts";
+import { NO_REVIEWS, type ReviewHooks } from "./review-hooks.ts";
 import { Subrequests } from "./subrequests.ts";
 
 /** Something that happened, to be delivered to subscribers. */
@@ -58,6 +59,8 @@ export interface SliceHooks {
   readonly environments?: EnvironmentHooks;
   /** At most one slice has it. */
   readonly agents?: AgentHooks;
+  /** At most one slice has it. */
+  readonly reviews?: ReviewHooks;
   /**
    * Called while the runs of a project are being deleted: frees some of the objects and rows that could start new runs.
    * Returns how many it freed, and is called again until it returns 0.
@@ -117,6 +120,11 @@ export function fleets(): FleetHooks {
 /** The agents that play rollouts. */
 export function agents(): AgentHooks {
   return registered.find((hooks) => hooks.agents !== undefined)?.agents ?? NO_AGENTS;
+}
+
+/** What people think of rollouts. */
+export function reviews(): ReviewHooks {
+  return registered.find((hooks) => hooks.reviews !== undefined)?.reviews ?? NO_REVIEWS;
 }
 
 /** The environments that are not part of the deployment. */

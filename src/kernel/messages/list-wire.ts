@@ -14,6 +14,17 @@ export interface ListCursor {
   readonly seq: number;
 }
 
+/** A rollout by its group, slot and attempt. */
+export type Place = readonly [group: number, slot: number, attempt: number];
+
+/**
+ * A term of a filter, as the run's object checks it. The object has no reviews, so `readTerms` (service/read-terms.ts)
+ * replaces the terms about them by the rollouts that they select: at most `LIMITS.reviewsPerRun`.
+ */
+export type RowTerm =
+  | Exclude<FilterTerm, { readonly kind: "review" }>
+  | { readonly kind: "among"; readonly negated: boolean; readonly places: readonly Place[] };
+
 /** Part of every query with a filter. */
 export interface Sliced {
   /** Rows that one slice examines, the same for all slices of a list. If absent, the run's object decides. */
@@ -21,7 +32,7 @@ export interface Sliced {
 }
 
 export interface RolloutSliceQuery extends Sliced {
-  readonly terms: readonly FilterTerm[];
+  readonly terms: readonly RowTerm[];
   readonly sort: Sorting;
   /** Null: from the start. */
   readonly after: ListCursor | null;
@@ -38,7 +49,7 @@ export interface RolloutSlice {
 
 /** Groups after `from` in ascending order, or before it in descending order. */
 export interface GroupSliceQuery extends Sliced {
-  readonly terms: readonly FilterTerm[];
+  readonly terms: readonly RowTerm[];
   readonly sort: { readonly by: GroupSort; readonly descending: boolean };
   /** Only groups after this place in the order: by value, then by group. */
   readonly after: { readonly value: number | null; readonly group: number } | null;
@@ -71,7 +82,7 @@ export interface GroupRecord {
 
 /** Rollouts up to the end `upto`, of those that were dispatched in the given slice. */
 export interface SpreadQuery extends Sliced {
-  readonly terms: readonly FilterTerm[];
+  readonly terms: readonly RowTerm[];
   readonly of: Measure<HistogramField>;
   /** The end that the first slice returned; null in the query for the first slice. */
   readonly upto: number | null;

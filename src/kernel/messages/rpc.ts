@@ -5,7 +5,6 @@
  */
 import type { CancelReason } from "../../contract/errors.ts";
 import type { ExportQuery } from "../../contract/export.ts";
-import type { FilterTerm } from "../../contract/filter.ts";
 import type { RunCounts, RunStatus } from "../../contract/run.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rollout-sql.ts";
@@ -22,6 +21,7 @@ import type {
   GroupSliceQuery,
   RolloutSlice,
   RolloutSliceQuery,
+  RowTerm,
   SearchState,
   SearchTexts,
   Sliced,
@@ -73,7 +73,7 @@ export interface ListQuestions {
   readonly rollouts: { readonly ask: RolloutSliceQuery; readonly answer: RolloutSlice };
   /** How many pass the filter, of those that were dispatched in the given slice. */
   readonly matches: {
-    readonly ask: Sliced & { readonly terms: readonly FilterTerm[]; readonly slice: number };
+    readonly ask: Sliced & { readonly terms: readonly RowTerm[]; readonly slice: number };
     readonly answer: { readonly n: number; readonly slices: number };
   };
   readonly groups: { readonly ask: GroupSliceQuery; readonly answer: GroupSlice };

@@ -3,7 +3,7 @@
  * object answers slice by slice, each of bounded work, and the slices are joined here. If few rollouts pass a filter,
  * the list takes as many calls as the run has slices, one after the other.
  */
-import { type FilterTerm, parseFilter, type parseMeasure, parseSort, type Sorting } from "../../contract/filter.ts";
+import { type parseMeasure, parseSort, type Sorting } from "../../contract/filter.ts";
 import {
   GROUP_SORTS,
   type GroupQuery,
@@ -16,11 +16,12 @@ import {
 import type { Scope } from "../../contract/scope.ts";
 import { decodeCursor, encodeCursor } from "../kit/cursor.ts";
 import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
-import type { ListCursor, ListedGroup, ListedRollout } from "../messages/list-wire.ts";
+import type { ListCursor, ListedGroup, ListedRollout, RowTerm } from "../messages/list-wire.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import type { ListAsk, RunRpc } from "../messages/rpc.ts";
 import { type SliceSize, sliceSizeOf } from "../run/lists/slice-size.ts";
 import { lostRun, notFound, openRun } from "./read-run.ts";
+import { readTerms } from "./read-terms.ts";
 import { type Searched, searchPrompts } from "./search-prompts.ts";
 
 export interface Run {
@@ -43,7 +44,7 @@ export async function listRollouts(
 ): Promise<Result<RolloutSummaryList>> {
   const run = await openList(env, scope, id);
   if (!run.ok) return run;
-  const terms = termsOf(query.filter);
+  const terms = await readTerms(run.value, query.filter);
   const sort = parseSort(query.sort);
   const after = query.after === undefined ? null : cursorOf(id, query.sort, query.after);
   if (sort === null || after === undefined) return notACursor();
@@ -70,13 +71,6 @@ function summaryOf(run_id: string, { at: _, ...row }: ListedRollout): RolloutSum
   return { object: "rollout_summary", run_id, ...row };
 }
 
-/** The terms of a filter that the schema has validated. */
-export function termsOf(filter: string | undefined): readonly FilterTerm[] {
-  const parsed = parseFilter(filter ?? "");
-  if (!parsed.ok) throw new Error(`not a valid filter: ${parsed.error.message}`);
-  return parsed.terms;
-}
-
 /**
  * Undefined if the cursor does not belong to this list: it is of another run or order, or before the first rollout.
  * Rollouts without a sort value are read from that place on, one range for each call.
@@ -97,7 +91,7 @@ export type SlicedRun = Run & { readonly size: SliceSize };
 /** Null if the run is lost. `by`: the kind of number that is read from each rollout. */
 export async function sliced(
   run: Run,
-  terms: readonly FilterTerm[],
+  terms: readonly RowTerm[],
   by: Sorting["by"]["kind"] = "field",
 ): Promise<SlicedRun | null> {
   const isLong = by === "score" || terms.some(({ kind }) => kind === "text" || kind === "score");
@@ -125,7 +119,7 @@ async function walk(run: SlicedRun, ask: ListAsk<"rollouts">): Promise<ListedRol
   return rows;
 }
 
-async function countAll(run: SlicedRun, terms: readonly FilterTerm[]): Promise<number | null> {
+async function countAll(run: SlicedRun, terms: readonly RowTerm[]): Promise<number | null> {
   let all = 0;
   for (let slice = 0; ; slice += 1) {
     await beforeSlice(run);
@@ -139,7 +133,7 @@ async function countAll(run: SlicedRun, terms: readonly FilterTerm[]): Promise<n
 /** Null if the filter searches no text; undefined if the run is lost. */
 export async function searchedFor(
   { env, scope, id, object }: Run,
-  terms: readonly FilterTerm[],
+  terms: readonly RowTerm[],
 ): Promise<Searched | null | undefined> {
   if (!terms.some(({ kind }) => kind === "text")) return null;
   return (await searchPrompts(env, { scope, run_id: id }, object)) ?? undefined;
@@ -148,7 +142,7 @@ export async function searchedFor(
 /** Refuses the name of a score that no rollout has, once there are scores. `none`: there are no scores yet. */
 export async function knownScores(
   { id, object }: Run,
-  terms: readonly FilterTerm[],
+  terms: readonly RowTerm[],
   measure: Sorting["by"] | ReturnType<typeof parseMeasure>,
   param = "sort",
 ): Promise<Result<"all" | "none">> {
@@ -176,7 +170,7 @@ export async function listGroups(
 ): Promise<Result<GroupSummaryList>> {
   const run = await openList(env, scope, id);
   if (!run.ok) return run;
-  const terms = termsOf(query.filter);
+  const terms = await readTerms(run.value, query.filter);
   const by = GROUP_SORTS.find((sort) => sort === query.sort.replace(/^-/, ""));
   const place = query.after === undefined ? null : cursorOf(id, query.sort, query.after);
   if (by === undefined || place === undefined) return notACursor();

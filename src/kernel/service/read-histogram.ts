@@ -6,8 +6,9 @@ import type { Scope } from "../../contract/scope.ts";
 import type { BinCounts, Spread } from "../messages/list-wire.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import type { ListAsk } from "../messages/rpc.ts";
-import { beforeSlice, knownScores, openList, type SlicedRun, searchedFor, sliced, termsOf } from "./list-rollouts.ts";
+import { beforeSlice, knownScores, openList, type SlicedRun, searchedFor, sliced } from "./list-rollouts.ts";
 import { lostRun } from "./read-run.ts";
+import { readTerms } from "./read-terms.ts";
 
 export async function readHistogram(
   env: Env,
@@ -19,7 +20,7 @@ export async function readHistogram(
   if (!run.ok) return run;
   const of = parseMeasure(query.of, HISTOGRAM_FIELDS);
   if (of === null) return refuse("invalid_request", `of: ${query.of} is not a numeric field of a rollout`, "of");
-  const terms = termsOf(query.filter);
+  const terms = await readTerms(run.value, query.filter);
   const scores = await knownScores(run.value, terms, of, "of");
   if (!scores.ok) return scores;
   const searched = await searchedFor(run.value, terms);

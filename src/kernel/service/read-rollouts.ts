@@ -21,6 +21,7 @@ import type { RolloutEntry, RolloutRecord } from "../messages/run-records.ts";
 import type { TrajectoryRest } from "../messages/turn-wire.ts";
 import { costOf, judgeUsage, lostUsage, metricsOf, reusedUsage } from "../run/report-sums.ts";
 import { readTrajectory, trajectoriesIn } from "../trajectory/store.ts";
+import { reviewsOfPage } from "./page-reviews.ts";
 import { lostRun, notFound, openRun, placeOfId } from "./read-run.ts";
 
 /** Trajectories outside segments that one page may read one by one, within an invocation's subrequests. */
@@ -57,14 +58,21 @@ export async function readResults(
     if (finished === null) return lostRun(runId);
     const read = await readPage(env, address, finished);
     if (read === null) continue;
-    const last = read.at(-1)?.entry.finish_seq ?? null;
-    const more = finished.cut || read.length < finished.rows.length || finished.rows.length === limit;
+    const { lines, reviewsOf } = await reviewsOfPage(
+      env,
+      scope,
+      Array.from(read, ({ entry }) => [entry.id]),
+    );
+    const fitting = read.slice(0, lines);
+    const last = fitting.at(-1)?.entry.finish_seq ?? null;
+    const more = finished.cut || fitting.length < finished.rows.length || finished.rows.length === limit;
     const next = more ? last : null;
     const prices = found.value.record.run.spec.money?.policy ?? null;
     const rows: ResultRow[] = [];
-    for (const record of read) {
+    for (const record of fitting) {
       await PROCESS_SCHEDULER.spend(scope.orgId, stepsOfTurns(record.trajectory));
-      rows.push(resultOf(record, record.trajectory, prices));
+      const reviews = reviewsOf(record.entry.id);
+      rows.push({ ...resultOf(record, record.trajectory, prices), ...(reviews && { reviews }) });
     }
     return { ok: true, value: { rows, next } };
   }

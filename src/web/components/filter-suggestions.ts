@@ -1,5 +1,6 @@
 /** Completions for a filter while it is typed. Pure: takes the text and the caret, returns pieces of text. */
 
+import { MARKS } from "../../contract/agreement.ts";
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "../../contract/errors.ts";
 import {
   FLAG_FIELDS,
@@ -7,6 +8,7 @@ import {
   NUMBER_FIELDS,
   printFilter,
   printName,
+  REVIEW_FIELDS,
   WORD_FIELDS,
   type WordField,
 } from "../../contract/filter.ts";
@@ -58,6 +60,9 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   judged: "it has judgements",
   superseded: "replaced by a later attempt",
   cancelling: "cancellation requested",
+  reviewed: "it has reviews",
+  mark: "good, bad or unsure, by a reviewer",
+  reviewer: "id of a key or person",
 };
 
 export function suggestionsAt(text: string, caret: number, known: KnownWords): Suggestions {
@@ -87,7 +92,7 @@ function pieceStart(text: string, caret: number): number {
 function fieldsFor(word: string, { metrics }: KnownWords): Suggestion[] {
   const fields = [
     ...NUMBER_FIELDS.map((field) => ({ text: `${field}<`, name: field })),
-    ...[...WORD_FIELDS, ...FLAG_FIELDS].map((field) => ({ text: `${field}:`, name: field })),
+    ...[...WORD_FIELDS, ...FLAG_FIELDS, ...REVIEW_FIELDS].map((field) => ({ text: `${field}:`, name: field })),
   ].map(({ text, name }) => ({ text, name, description: DESCRIPTIONS[name] ?? "" }));
   const scores = metrics.map((name) => ({ text: `${printName(name)}<`, name, description: "a score" }));
   const wanted = word.replace(/^"/, "").toLowerCase();
@@ -100,10 +105,15 @@ function valuesFor(
   [, field = "", op = ":", before = "", begun = ""]: RegExpExecArray,
   known: KnownWords,
 ): Suggestion[] {
-  if (FLAG_FIELDS.some((one) => one === field)) {
+  if (field === "reviewed" || FLAG_FIELDS.some((one) => one === field)) {
     return ["true", "false"]
       .filter((value) => value.startsWith(begun))
       .map((value) => ({ text: `${field}${op}${value}`, description: "", whole: true }));
+  }
+  if (field === "mark") {
+    return MARKS.filter((value) => value.startsWith(begun)).map((value) => {
+      return { text: `${field}${op}${before}${value}`, description: "", whole: true };
+    });
   }
   const word = WORD_FIELDS.find((one) => one === field);
   if (word === undefined) return [];

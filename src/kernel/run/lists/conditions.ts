@@ -4,7 +4,8 @@
  * written into a statement. A term binds at most its values and one name, so a filter needs fewer than 60 of the 100
  * values that a statement may bind.
  */
-import { type FilterTerm, type Measure, type NumberField, PREFIX_FIELDS } from "../../../contract/filter.ts";
+import { type FlagField, type Measure, type NumberField, PREFIX_FIELDS } from "../../../contract/filter.ts";
+import type { Place, RowTerm } from "../../messages/list-wire.ts";
 
 /** The bound values of one statement; `add` returns the placeholder of a value. */
 export class Bound {
@@ -49,7 +50,7 @@ export function numberIn<Field extends NumberField>(measure: Measure<Field>, bou
 }
 
 /** `stopping`: the whole run is being stopped. */
-export function conditionOf(terms: readonly FilterTerm[], bound: Bound, stopping: boolean): string {
+export function conditionOf(terms: readonly RowTerm[], bound: Bound, stopping: boolean): string {
   const all = terms.map((term) => {
     const condition = termIn(term, bound, stopping);
     return term.negated ? `not (${condition})` : `(${condition})`;
@@ -57,8 +58,9 @@ export function conditionOf(terms: readonly FilterTerm[], bound: Bound, stopping
   return all.length === 0 ? "1" : all.join(" and ");
 }
 
-function termIn(term: FilterTerm, bound: Bound, stopping: boolean): string {
+function termIn(term: RowTerm, bound: Bound, stopping: boolean): string {
   if (term.kind === "text") return textIn(term.text, bound);
+  if (term.kind === "among") return `(r.group_index, r.slot, r.attempt) in (${placesIn(term.places, bound)})`;
   if (term.kind === "flag") return `(${flagIn(term.field, stopping)}) = ${term.value ? 1 : 0}`;
   if (term.kind === "word") {
     const column = WORDS[term.field];
@@ -70,6 +72,12 @@ function termIn(term: FilterTerm, bound: Bound, stopping: boolean): string {
   const value = numberIn(measure, bound);
   if (term.op !== "=") return `ifnull(${value} ${term.op} ${bound.add(term.values[0] ?? null)}, 0)`;
   return amongIn(value, term.values, bound);
+}
+
+/** A statement that returns the group, slot and attempt of each place. SQLite runs it once, not for each row. */
+export function placesIn(places: readonly Place[], bound: Bound): string {
+  const at = bound.add(JSON.stringify(places));
+  return `select value ->> 0 as group_index, value ->> 1 as slot, value ->> 2 as attempt from json_each(${at})`;
 }
 
 /** For a list without known values `in` would match nothing, so `is null` is used. */
@@ -94,7 +102,7 @@ export function beginsWith(value: string, prefix: string): string {
   return `${value} >= ${prefix} and ${value} < ${prefix} || char(1114111)`;
 }
 
-function flagIn(field: Extract<FilterTerm, { kind: "flag" }>["field"], stopping: boolean): string {
+function flagIn(field: FlagField, stopping: boolean): string {
   if (field === "truncated") return "r.is_truncated = 1";
   if (field === "judged") return "r.judgements is not null";
   if (field === "superseded") return "r.superseded_by is not null";

@@ -2,7 +2,8 @@
  * How many rows one call reads. The cost of a row depends on the filter and on the row: searching twenty texts in long
  * errors takes a thousand times as long as comparing a number.
  */
-import type { FilterTerm, Sorting } from "../../../contract/filter.ts";
+import type { Sorting } from "../../../contract/filter.ts";
+import type { RowTerm } from "../../messages/list-wire.ts";
 import type { ListAnswer } from "../../messages/rpc.ts";
 import type { Listed } from "./listed.ts";
 
@@ -21,6 +22,8 @@ const PROMPT_CHARACTERS = 500;
 const STEPS_PER_SCORE = 10;
 /** Scores are parsed as JSON for each term. */
 const SCORE_CHARACTERS_PER_STEP = 8;
+/** The places of a term are parsed and sorted once for each slice. */
+const STEPS_PER_PLACE = 10;
 const SAMPLED = 200;
 
 /** Average characters per row: texts that a filter searches, and scores as JSON. */
@@ -33,17 +36,20 @@ export interface SliceSize {
 }
 
 /** `by`: the number to sort by, which is read from each row in addition to the terms. */
-export function sliceSizeOf(terms: readonly FilterTerm[], by: Sorting["by"]["kind"], sizes: RowSizes): SliceSize {
+export function sliceSizeOf(terms: readonly RowTerm[], by: Sorting["by"]["kind"], sizes: RowSizes): SliceSize {
   const score = STEPS_PER_SCORE + sizes.scores / SCORE_CHARACTERS_PER_STEP;
   const text = STEPS_PER_TEXT + (sizes.texts + PROMPT_CHARACTERS) / CHARACTERS_PER_STEP;
   const each = terms.map((term) => {
     if (term.kind === "text") return text;
     if (term.kind === "score") return score;
-    return STEPS_PER_VALUE * (term.kind === "flag" ? 1 : term.values.length);
+    if (term.kind === "flag") return STEPS_PER_VALUE;
+    return STEPS_PER_VALUE * (term.kind === "among" ? 3 : term.values.length);
   });
   const perRow = each.reduce((sum, steps) => sum + steps, STEPS_PER_ROW + (by === "score" ? score : 0));
-  const rows = Math.max(FEWEST, Math.min(SCANNED, Math.floor(SLICE_STEPS / perRow)));
-  return { rows, steps: Math.max(SLICE_STEPS, Math.ceil(rows * perRow)) };
+  const places = terms.reduce((sum, term) => sum + (term.kind === "among" ? term.places.length : 0), 0);
+  const once = places * STEPS_PER_PLACE;
+  const rows = Math.max(FEWEST, Math.min(SCANNED, Math.floor((SLICE_STEPS - once) / perRow)));
+  return { rows, steps: Math.max(SLICE_STEPS, once + Math.ceil(rows * perRow)) };
 }
 
 /** Sampled from rows at equal distances over the whole run. */

@@ -3,8 +3,8 @@
  * in trajectories, most of which are in R2. So each request that searches reads one slice of them, in the order of the
  * rollouts' ends, and stores them here: a row per group, up to `LIMITS.searchedGroups`.
  */
-import type { FilterTerm } from "../../../contract/filter.ts";
 import { LIMITS } from "../../../contract/limits.ts";
+import type { RowTerm } from "../../messages/list-wire.ts";
 import type { ListAnswer, ListAsk } from "../../messages/rpc.ts";
 import type { Listed } from "./listed.ts";
 
@@ -14,7 +14,7 @@ const TABLES = [
 ];
 
 /** Creates the tables if a term searches texts. */
-export function makeTexts(sql: SqlStorage, terms: readonly FilterTerm[]): void {
+export function makeTexts(sql: SqlStorage, terms: readonly RowTerm[]): void {
   if (terms.some(({ kind }) => kind === "text")) for (const statement of TABLES) sql.exec(statement);
 }
 

@@ -5,15 +5,9 @@
  * A walk is ordered by the number, then by `seq`. Rows without the number follow, by `seq`. If a term selects few rows
  * (an error, a group, a task), only those are walked.
  */
-import {
-  type FilterTerm,
-  type Measure,
-  PREFIX_FIELDS,
-  type RolloutSort,
-  type Sorting,
-} from "../../../contract/filter.ts";
-import type { ListCursor } from "../../messages/list-wire.ts";
-import { Bound, beginsWith, numberIn } from "./conditions.ts";
+import { type Measure, PREFIX_FIELDS, type RolloutSort, type Sorting } from "../../../contract/filter.ts";
+import type { ListCursor, Place, RowTerm } from "../../messages/list-wire.ts";
+import { Bound, beginsWith, numberIn, placesIn } from "./conditions.ts";
 import { fillValues, type Listing } from "./values.ts";
 
 /** Up to this many selected rows are sorted for each page; with more, the sort order is walked instead. */
@@ -75,7 +69,7 @@ export interface Walk {
 export interface Walked {
   readonly sql: SqlStorage;
   readonly finished: number;
-  readonly terms: readonly FilterTerm[];
+  readonly terms: readonly RowTerm[];
   readonly sort: Sorting;
   readonly after: ListCursor | null;
   /** How many rows one call reads. */
@@ -187,7 +181,7 @@ function behind(
 }
 
 /** The bounds that the terms set for the sorted number: the walk's beginning and end. They exclude null. */
-function limitsOf(terms: readonly FilterTerm[], by: Measure<RolloutSort>): { op: string; value: number }[] {
+function limitsOf(terms: readonly RowTerm[], by: Measure<RolloutSort>): { op: string; value: number }[] {
   return terms.flatMap((term) => {
     if ((term.kind !== "number" && term.kind !== "score") || term.negated) return [];
     const same = term.kind === "score" ? by.kind === "score" && term.name === by.name : isField(by, term.field);
@@ -219,11 +213,12 @@ function countUpTo(sql: SqlStorage, { seqs }: Named, most: number): number {
 }
 
 /** `-status:done` selects what is in flight. */
-function inFlight(term: FilterTerm): Named | null {
+function inFlight(term: RowTerm): Named | null {
   return term.kind === "word" && term.field === "status" && term.values.join() === "done" ? IN_FLIGHT : null;
 }
 
-function rowsOf(term: FilterTerm): Named | null {
+function rowsOf(term: RowTerm): Named | null {
+  if (term.kind === "among") return amongRows(term.places);
   if (term.kind === "word" && term.field === "status") return term.values.includes("done") ? null : IN_FLIGHT;
   if ((term.kind !== "word" && term.kind !== "number") || term.values.length !== 1) return null;
   if (term.kind === "number" && term.op !== "=") return null;
@@ -231,6 +226,13 @@ function rowsOf(term: FilterTerm): Named | null {
   // Most rollouts of a run are scored, so this term selects too many.
   if (value === null || value === undefined || value === "scored") return null;
   return namedRows(term.field, value);
+}
+
+function amongRows(places: readonly Place[]): Named {
+  const seqs = (bound: Bound) => `select r.seq from (${placesIn(places, bound)}) p cross join
+    rollouts r indexed by sqlite_autoindex_rollouts_1
+    on r.group_index = p.group_index and r.slot = p.slot and r.attempt = p.attempt`;
+  return { seqs, listing: null, inOrder: false };
 }
 
 /** A rollout's id begins with its group (core/ids.ts); the rest of the id is checked by the condition. */

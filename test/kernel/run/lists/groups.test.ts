@@ -1,22 +1,17 @@
 /** A run's groups and histograms: their numbers agree with those of the rollouts in them. */
 import { expect, test } from "vitest";
-import { parseFilter } from "../../../../src/contract/filter.ts";
 import type { ListedRollout } from "../../../../src/kernel/messages/list-wire.ts";
 import { edgesOf } from "../../../../src/kernel/service/read-histogram.ts";
-import { type MadeUp, madeUpRun } from "./made-up-run.ts";
+import { type MadeUp, madeUpRun, rowTermsOf } from "./made-up-run.ts";
 
 const ROLLOUTS = 120;
-const termsOf = (text: string) => {
-  const parsed = parseFilter(text);
-  return parsed.ok ? parsed.terms : [];
-};
 const membersOf = ({ look }: MadeUp, group: number) => look("group", group).found?.members ?? [];
 const rewardsOf = (members: readonly ListedRollout[]) =>
   members.flatMap(({ reward }) => (reward === null ? [] : [reward]));
 
 function groups({ look }: MadeUp, filter: string) {
   const sort = { by: "group" as const, descending: false };
-  return look("groups", { terms: termsOf(filter), sort, after: null, slice: 0, limit: 500 });
+  return look("groups", { terms: rowTermsOf(filter), sort, after: null, slice: 0, limit: 500 });
 }
 
 test("a group's numbers are those of its members, and superseded attempts are counted separately", () =>
@@ -108,7 +103,7 @@ test("steps have the same bins, and contain the groups that were shipped in thei
     const { bins, by_step } = run.look("bins", { ...ask, edges: [0.5], steps });
     expect(by_step.map(({ step }) => step)).toEqual([1, 2]);
     expect(by_step[0]?.bins.map((n, at) => n + (by_step[1]?.bins[at] ?? 0))).toEqual(bins);
-    const named = run.look("bins", { ...ask, terms: termsOf("step:2"), edges: [0.5], steps: null });
+    const named = run.look("bins", { ...ask, terms: rowTermsOf("step:2"), edges: [0.5], steps: null });
     expect(named.bins).toEqual(by_step[1]?.bins);
   }));
 
@@ -122,7 +117,7 @@ test("whole numbers get bins of whole width, others of equal width, one value on
 
 test("groups and histograms are the same in slices of any size", () =>
   madeUpRun(ROLLOUTS, (run) => {
-    const terms = termsOf('-"is 7 TWICE"');
+    const terms = rowTermsOf('-"is 7 TWICE"');
     const sort = { by: "group" as const, descending: false };
     const slices = Array.from({ length: 10 }, (_, slice) =>
       run.look("groups", { terms, sort, after: null, slice, limit: 500, rows: 12 }),

@@ -1,6 +1,8 @@
 /** A run with any number of generated rows: its lists are compared with the input. */
 import { env } from "cloudflare:workers";
+import { parseFilter } from "../../../../src/contract/filter.ts";
 import { RunObject } from "../../../../src/index.ts";
+import type { RowTerm } from "../../../../src/kernel/messages/list-wire.ts";
 import type { ListAnswer, ListAsk, ListQuestion } from "../../../../src/kernel/messages/rpc.ts";
 import type { RunSpec } from "../../../../src/kernel/messages/wire.ts";
 import { lookAt } from "../../../../src/kernel/run/lists/look.ts";
@@ -40,4 +42,11 @@ export function madeUpRun<T>(
     const lookIn = (life: Life) => lookBy(life.storage(storage).sql);
     return use({ sql, look: lookBy(counting.sql), lookIn, rows: counting.rows });
   });
+}
+
+/** The terms of a filter that is not about reviews. */
+export function rowTermsOf(filter: string): readonly RowTerm[] {
+  const parsed = parseFilter(filter);
+  if (!parsed.ok) throw new Error(parsed.error.message);
+  return parsed.terms.filter((term) => term.kind !== "review");
 }

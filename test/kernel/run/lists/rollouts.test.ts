@@ -1,22 +1,26 @@
 /** A run's rollouts as lists: the SQL of a filter and a sort gives what its words mean, page by page. */
 import { expect, test } from "vitest";
-import { parseFilter, parseSort } from "../../../../src/contract/filter.ts";
+import { parseSort } from "../../../../src/contract/filter.ts";
+import { LIMITS } from "../../../../src/contract/limits.ts";
 import { rolloutId } from "../../../../src/core/ids.ts";
-import type { ListCursor, ListedRollout, RolloutSlice } from "../../../../src/kernel/messages/list-wire.ts";
+import type {
+  ListCursor,
+  ListedRollout,
+  Place,
+  RolloutSlice,
+  RowTerm,
+} from "../../../../src/kernel/messages/list-wire.ts";
 import { sliceSizeOf } from "../../../../src/kernel/run/lists/slice-size.ts";
 import { Life } from "../../life.ts";
-import { type MadeUp, madeUpRun } from "./made-up-run.ts";
+import { type MadeUp, madeUpRun, rowTermsOf } from "./made-up-run.ts";
 
 const ROLLOUTS = 120;
 
-function termsOf(text: string) {
-  const parsed = parseFilter(text);
-  if (!parsed.ok) throw new Error(parsed.error.message);
-  return parsed.terms;
-}
+type Filter = string | readonly RowTerm[];
+const termsOf = (filter: Filter) => (typeof filter === "string" ? rowTermsOf(filter) : filter);
 
 /** All matches, read in pages of an odd length. */
-function listed({ look }: Pick<MadeUp, "look">, filter: string, sortText = "dispatched", limit = 7): ListedRollout[] {
+function listed({ look }: Pick<MadeUp, "look">, filter: Filter, sortText = "dispatched", limit = 7): ListedRollout[] {
   const sort = parseSort(sortText);
   if (sort === null) throw new Error(`no sort: ${sortText}`);
   const rows: ListedRollout[] = [];
@@ -79,6 +83,46 @@ test("each filter matches the rollouts for which it is true, and they are counte
       expect([filter, counted]).toEqual([filter, { n: found.length, slices: 1 }]);
     }
   }));
+
+/** The places of every fifth rollout, and one that no rollout has. */
+const PLACES = Array.from({ length: ROLLOUTS / 5 }, (_, at): Place => [Math.floor((at * 5) / 4), (at * 5) % 4, 0]);
+const AMONG = { kind: "among", places: [...PLACES, [0, 0, 1]] } as const;
+const isAmong: Passes = ({ group, slot, attempt }) =>
+  PLACES.some((place) => `${place}` === `${[group, slot, attempt]}`);
+
+test("rollouts that are selected by their places are listed in any order, counted, and left out if that is negated", () =>
+  madeUpRun(ROLLOUTS, (run) => {
+    for (const sort of ["dispatched", "-reward", "group", "exact"]) {
+      const all = listed(run, "turns<9", sort, 500);
+      for (const negated of [false, true]) {
+        const terms = [...rowTermsOf("turns<9"), { ...AMONG, negated }];
+        const passing = all.filter((row) => isAmong(row) !== negated).map(({ id }) => id);
+        expect(passing.length).toBeGreaterThan(0);
+        expect(listed(run, terms, sort).map(({ id }) => id)).toEqual(passing);
+        expect(run.look("matches", { terms, slice: 0 }).n).toBe(passing.length);
+      }
+    }
+    const none = { kind: "among", places: [] } as const;
+    expect(listed(run, [{ ...none, negated: false }])).toEqual([]);
+    expect(listed(run, [{ ...none, negated: true }])).toHaveLength(ROLLOUTS);
+  }));
+
+test("a list of rollouts that are selected by their places reads only these", () =>
+  madeUpRun(4000, (run) => {
+    run.rows();
+    expect(listed(run, [{ ...AMONG, negated: false }], "-reward")).toHaveLength(PLACES.length);
+    expect(run.rows().read).toBeLessThan(4000);
+  }));
+
+test("as many places as a run may have reviews make slices shorter, and cost more", () => {
+  const most = Array.from({ length: LIMITS.reviewsPerRun }, (_, at): Place => [at, 0, 0]);
+  const sizes = { texts: 0, scores: 0 };
+  const [few, many] = [[], most].map((places) => {
+    return sliceSizeOf([{ kind: "among", negated: true, places }], "field", sizes);
+  });
+  expect(many?.rows).toBeLessThan(few?.rows ?? 0);
+  expect(many?.rows).toBeGreaterThan(10_000);
+});
 
 test("slices of any size give the same lists and counts, and a count reads no more rows than its slice has", () =>
   madeUpRun(ROLLOUTS, (run) => {
