@@ -6,6 +6,7 @@
  */
 import * as z from "zod";
 import { EndpointOrName, ModelName } from "./endpoint.ts";
+import { LIMITS } from "./limits.ts";
 import { Usage } from "./messages.ts";
 import { Count, MaybeText, named } from "./primitives.ts";
 import { Sampling } from "./sampling.ts";
@@ -55,6 +56,15 @@ export type Cost = z.infer<typeof Cost>;
 
 const JudgeMicros = Count.nullable().describe("micro-dollars; null if unknown");
 
+/** A longer one is cut in its middle. */
+export const JudgeReply = z
+  .string()
+  .optional()
+  .describe(
+    `the judge's last reply as it came, at most ${LIMITS.judgeReplyCharacters} characters: a longer one is cut in its middle; absent if there was none, if it is exactly the verdict or the reason, and if it was not stored`,
+  )
+  .meta({ example: 'It is supported. {"reason": "It is supported.", "verdict": "supported"}' });
+
 export const Judgement = named("Judgement", {
   judge: z.string().describe("its name in `judges`"),
   model: z.string(),
@@ -64,6 +74,7 @@ export const Judgement = named("Judgement", {
     .describe("null if there is none after all retries: see `error`"),
   reason: MaybeText.describe("the judge's reason"),
   error: MaybeText,
+  reply: JudgeReply,
   key: z.string().describe("sha256 of the question"),
   pass: Count.describe("number of the judgement on the same question, from 0"),
   seed: z.int().nullable().describe("random seed for the order of a group's members"),

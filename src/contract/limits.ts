@@ -119,6 +119,8 @@ export const LIMITS = {
   /** The scores of a rollout, and their notes on its turns, as JSON. */
   scoresCharacters: 64 * KIB,
   stepsCharacters: 512 * KIB,
+  /** What is stored of the reply that a judgement was read from, including the mark of a cut. */
+  judgeReplyCharacters: 4000,
   /** A judge's reply that is used as its judgement without extraction. */
   judgementCharacters: 32 * KIB,
   requestBodyBytes: 1 * MIB,

@@ -4,6 +4,7 @@
  * turns can be read whole.
  */
 import * as z from "zod";
+import { JudgeReply } from "./judgement.ts";
 import { LIMITS } from "./limits.ts";
 import type { Content, Message, Messages } from "./messages.ts";
 import { Count, EXAMPLE, listOf, MaybeText, named, TaskText } from "./primitives.ts";
@@ -116,6 +117,7 @@ export const JudgeQuestion = named("JudgeQuestion", {
       "as they were sent: the first 100; null if the question cannot be built again: the code of the environment has changed, a scoring function calls a server before it asks, or the trajectories are too large",
     ),
   messages_left_out: Count.describe("number of messages left out here"),
+  reply: JudgeReply,
 });
 export type JudgeQuestion = z.infer<typeof JudgeQuestion>;
 

@@ -50,13 +50,13 @@ test("judges have their verdict and reason, or their error; a tool call that fai
   };
   const judgements = [
     { ...judgement, judge: "tone", verdict: "yes", reason: "It is polite.", error: null },
-    { ...judgement, judge: "facts", verdict: null, reason: null, error: "no verdict in its answer" },
+    { ...judgement, judge: "facts", verdict: null, reason: null, error: "no verdict in its answer", reply: "Hm." },
   ];
   const turns = aRollout().turns.map((turn, at) => (at === 0 ? { ...turn, tool_failed: [false, true] } : turn));
   const text = transcript(aRollout({ turns, judgements }), PLAIN);
   expect(text).toContain('assistant  add({"a":3,"b":4}) → 7\n           add({}) → failed: Error: a is required\n');
   expect(text).toMatch(
-    /── Judges ─+\ntone {7}yes, by gpt\nreason {5}It is polite.\nfacts {6}no verdict, by gpt\nerror {6}no verdict in its answer\n/,
+    /── Judges ─+\ntone {7}yes, by gpt\nreason {5}It is polite.\nfacts {6}no verdict, by gpt\nerror {6}no verdict in its answer\nreply {6}Hm\.\n/,
   );
 });
 

@@ -256,13 +256,14 @@ function scoresOf({ scores, scoring_errors }: RolloutView, page: Page): string[]
 
 function judgementsOf({ judgements }: RolloutView, page: Page): string[][] {
   if (judgements.length === 0) return [];
-  const lines = judgements.flatMap(({ judge, model, verdict, reason, error }) => {
+  const lines = judgements.flatMap(({ judge, model, verdict, reason, error, reply }) => {
     const said =
       verdict === null ? "no verdict" : typeof verdict === "object" ? JSON.stringify(verdict) : String(verdict);
     return [
       ...entry({ label: judge, style: "cyan", text: `${said}, by ${model}` }, page),
       ...(reason === null ? [] : entry({ label: "reason", style: "grey", text: reason }, page)),
       ...(error === null ? [] : entry({ label: "error", style: "red", text: error, textStyle: "red" }, page)),
+      ...(reply === undefined ? [] : entry({ label: "reply", style: "grey", text: reply }, page)),
     ];
   });
   return [[rule("Judges", "", page), ...lines]];

@@ -269,7 +269,7 @@ export const cachedJudgements = sqliteTable(
     ...projectColumns,
     key: text().notNull(),
     verdict: text({ mode: "json" })
-      .$type<{ readonly value: JudgementValue; readonly reason: string | null }>()
+      .$type<{ readonly value: JudgementValue; readonly reason: string | null; readonly reply?: string | undefined }>()
       .notNull(),
     created_at: integer().notNull(),
   },

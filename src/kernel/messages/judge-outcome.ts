@@ -11,6 +11,8 @@ export type AskOutcome =
       readonly value: JudgementValue;
       readonly reason: string | null;
       readonly usage: Usage | null;
+      /** As `keptReply` stores it. */
+      readonly reply?: string | undefined;
       /** No call was made: the judgement was stored already. */
       readonly cached?: boolean;
     }
@@ -22,6 +24,8 @@ export type AskOutcome =
       readonly retry_after_ms: number | null;
       /** A reply came, and it is not a valid judgement. */
       readonly replied?: boolean;
+      /** That reply, as `keptReply` stores it. */
+      readonly reply?: string | undefined;
       /** Its whole time passed without any reply. */
       readonly silent?: boolean;
       readonly usage: Usage | null;

@@ -76,6 +76,8 @@ export type JudgementEntry = {
   next_at: number;
   /** JSON; null until it is settled. */
   verdict: string | null;
+  /** The judge's last reply; null if there was none, or it says nothing more than the judgement. */
+  reply: string | null;
   calls: number;
   prompt_tokens: number;
   completion_tokens: number;

@@ -115,6 +115,8 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
       "alter table rollouts add column reused_tokens integer not null default 0",
     ],
   },
+  // The judge's last reply, as it came.
+  { name: "judge replies", statements: ["alter table verdicts add column reply text"] },
 ];
 
 /** The mutable state of the run itself, stored as one JSON value. */

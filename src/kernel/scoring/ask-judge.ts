@@ -25,6 +25,7 @@ import type { TurnOutcome } from "../messages/endpoint-wire.ts";
 import type { AskOutcome } from "../messages/judge-outcome.ts";
 import type { JudgeTarget, RunSpec } from "../messages/wire.ts";
 import { chunksOf } from "../run/queues.ts";
+import { keptReply } from "./kept-reply.ts";
 
 /** D1 binds at most 100 parameters. */
 const KEYS_PER_QUERY = 64;
@@ -144,19 +145,28 @@ function withRefusals<Outcome extends AskOutcome>(
 }
 
 function readVectors({ vectors, usage }: Embeddings): AskOutcome {
-  return afterReading(readCosine(vectors), usage);
+  return afterReading(readCosine(vectors), { usage });
 }
 
 function readReply({ menu }: JudgeAsk, { message, finish_reason, usage }: ModelResponse): AskOutcome {
   const cut = finish_reason === "length" ? "; it was cut at its token limit" : "";
-  return afterReading(readJudgement(menu, textOf(message)), usage, cut);
+  const text = textOf(message);
+  const read = readJudgement(menu, text);
+  return afterReading(read, { usage, cut, reply: keptReply(text, read) });
 }
 
 /** A reply without a result costs money all the same. It may be tried again. */
-function afterReading(read: ReadJudgement, usage: Usage | null, cut = ""): AskOutcome {
-  if (read.ok) return { kind: "given", value: read.value, reason: read.reason, usage };
+function afterReading(
+  read: ReadJudgement,
+  {
+    usage,
+    cut = "",
+    reply,
+  }: { readonly usage: Usage | null; readonly cut?: string; readonly reply?: string | undefined },
+): AskOutcome {
+  if (read.ok) return { kind: "given", value: read.value, reason: read.reason, usage, reply };
   const error = `${read.error}${cut}`;
-  return { kind: "failed", error, retryable: true, retry_after_ms: null, replied: true, usage };
+  return { kind: "failed", error, retryable: true, retry_after_ms: null, replied: true, usage, reply };
 }
 
 /**

@@ -25,6 +25,7 @@ import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
 import { scoreJudged } from "../../core/rubrics/score.ts";
 import { scoringGroupWork } from "../../core/rubrics/work.ts";
 import type { Connection } from "../clients/outgoing.ts";
+import type { CachedJudgement } from "../db/cached-judgements.ts";
 import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
@@ -40,6 +41,7 @@ import type {
 } from "../messages/judge-outcome.ts";
 import type { RunRpc } from "../messages/rpc.ts";
 import type { Delivery, JudgementMessage } from "../messages/wire.ts";
+import { chunksOf } from "../run/queues.ts";
 import { type Addressed, askBound, askJudge, JudgeCache } from "./ask-judge.ts";
 import { AskReservation, PUT_OFF_MS } from "./ask-reservation.ts";
 import { pairUp } from "./consume-scores.ts";
@@ -51,6 +53,8 @@ import { judgementRequestOf, judgesOf, openScoring, QUEUE_WORK, type QueueWork, 
 const LAST_ASK_MS = 4 * 60_000;
 /** Subrequests that are kept for the time after the last call: for sending judgements and scores. */
 const SUBREQUESTS_KEPT = 150;
+/** Judgements of the cache that one call to the run reports: with their replies they must fit into its arguments. */
+const FOUND_PER_CALL = 256;
 
 export async function judgeScoringGroup(
   env: Env,
@@ -236,7 +240,7 @@ class ScoringGroupJudging {
       const judgement = cached.get(ask.key);
       return judgement === undefined ? [] : [judgedAsk(ask, foundJudgement(judgement))];
     });
-    if (found.length > 0) await this.#tell(found, given);
+    for (const some of chunksOf(found, FOUND_PER_CALL)) await this.#tell(some, given);
     const open = due.filter(({ ask }) => !cached.has(ask.key)).values();
     const lane = async (hangUp: AbortSignal) => {
       for (const addressed of open) {
@@ -295,8 +299,8 @@ class ScoringGroupJudging {
     if (outcome === null) return;
     await this.#tell([judgedAsk(ask, { ...outcome, recorded })], given);
     if (outcome.kind !== "given") return;
-    const { value, reason } = outcome;
-    await this.#cache.keep(addressed, { value, reason });
+    const { value, reason, reply } = outcome;
+    await this.#cache.keep(addressed, { value, reason, reply });
   }
 
   /** Reserves the maximum cost of the next call; null if the claim's reservation is too small. */
@@ -367,6 +371,6 @@ function judgedAsk(ask: JudgeAsk, outcome: ReportedOutcome): JudgedAsk {
   return { key, judge, pass, rollout_id, left_out, seed, outcome };
 }
 
-function foundJudgement({ value, reason }: Pick<AskOutcome & { kind: "given" }, "value" | "reason">): AskOutcome {
-  return { kind: "given", value, reason, usage: null, cached: true };
+function foundJudgement({ value, reason, reply }: CachedJudgement): AskOutcome {
+  return { kind: "given", value, reason, reply, usage: null, cached: true };
 }

@@ -38,12 +38,13 @@ export async function readJudgeQuestions(env: Env, scope: Scope, id: string): Pr
   return { ok: true, value: { object: "list", data, first_id, last_id, has_more: false } };
 }
 
-function questionOf({ judge, model, key, pass, left_out }: Judgement, asked: Asked): JudgeQuestion {
+function questionOf({ judge, model, key, pass, left_out, reply }: Judgement, asked: Asked): JudgeQuestion {
   const messages = asked.get(key)?.messages;
   return {
     ...{ judge, model, key, pass, left_out },
     messages: messages === undefined ? null : beginningsOf(messages),
     messages_left_out: Math.max(0, (messages?.length ?? 0) - LIMITS.shownItems),
+    ...(reply !== undefined && { reply }),
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import type { Judgement } from "../../../src/contract/judgement.ts";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
 import { writeRow } from "../../../src/kernel/run/housekeeping.ts";
@@ -215,11 +216,29 @@ test("judgements of a rollout fit its row, however long they are, and all of the
   expect(row).toMatchObject({ status: "done", judge_calls: 2000, judge_prompt_tokens: 4000 });
 });
 
+test("replies of judges fit beside the judgements: no judgement is left out because of them", async () => {
+  const row = await byHand(JUDGED, (run) => {
+    const { store } = run;
+    run.dispatch();
+    run.answer();
+    send(run);
+    const reply = "因".repeat(LIMITS.judgeReplyCharacters);
+    for (let key = 0; key < 100; key += 1) store.judging.saveJudgement({ ...verdictOf(String(key)), reply });
+    run.score();
+    return store.bySeq(1);
+  });
+  const kept: Judgement[] = JSON.parse(row?.judgements ?? "");
+  const replied = kept.map(({ reply }) => reply !== undefined);
+  expect(kept).toHaveLength(100);
+  expect([replied[0], replied.at(-1)]).toEqual([true, false]);
+  expect(new TextEncoder().encode(row?.judgements ?? "").length).toBeLessThan(LIMITS.rowBytes);
+});
+
 function verdictOf(key: string): JudgementEntry {
   const judgement = JSON.stringify({ value: "good", reason: "因".repeat(2000) });
   return {
     ...{ unit: 0, key, rollout_id: null, judge: "default", pass: 0, seed: null, left_out: 0 },
-    ...{ cached: 0, tries: 0, replies: 0, next_at: 0, verdict: judgement },
+    ...{ cached: 0, tries: 0, replies: 0, next_at: 0, verdict: judgement, reply: "a reply" },
     ...{ calls: 1, prompt_tokens: 2, completion_tokens: 3, cached_tokens: 0, unmetered: 0 },
   };
 }

@@ -76,7 +76,7 @@ test("a group waits for its judges until the last member has scores, and their c
   const given = { whole_groups: true, rollouts_per_example: 2, judges };
   const judgement = {
     ...{ unit: 0, key: "k", rollout_id: null, judge: "default", pass: 0, seed: null, left_out: 0, cached: 0 },
-    ...{ tries: 0, replies: 0, next_at: 0, verdict: `{"value":1}`, calls: 1, prompt_tokens: 2 },
+    ...{ tries: 0, replies: 0, next_at: 0, verdict: `{"value":1}`, reply: null, calls: 1, prompt_tokens: 2 },
     ...{ completion_tokens: 3, cached_tokens: 0, unmetered: 0 },
   };
   const seen = await byHand(given, (run) => {

@@ -39,6 +39,7 @@ test("the questions of a rollout are those that its judges were sent, also after
     judgements.map(({ key, judge: name }) => [key, name]),
   );
   expect(questions.map(({ judge: name }) => name).sort()).toEqual(["default", "strict"]);
+  expect(questions.map(({ reply }) => reply)).toEqual([judgement("good"), judgement("good")]);
   const [quality] = questions.filter(({ judge: name }) => name === "default");
   expect(quality && textsOf(quality)?.join()).toMatch(/user: Topic: Topic 0\nEssay:\n```\nA short essay\.\n```/);
   const before = (await requestsOf(judge)).length;

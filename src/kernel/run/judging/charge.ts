@@ -48,15 +48,18 @@ function costOf({ judges }: RunSpec, entry: JudgementEntry): number | null {
 /** UTF-16 units: half a row, at 3 bytes each in UTF-8. */
 const JUDGEMENTS_CHARACTERS = Math.floor(LIMITS.rowBytes / 6);
 
-/** As JSON, the first ones that fit: a row that is too large could not be written, so its rollout would never end. */
+/**
+ * As JSON, the first ones that fit, then the replies that fit beside them: a row that is too large could not be written,
+ * so its rollout would never end.
+ */
 function listText(judgements: readonly Judgement[]): string {
   let left = JUDGEMENTS_CHARACTERS;
-  const texts = judgements.map((judgement) => JSON.stringify(judgement));
-  const fitting = texts.filter((text) => {
-    left -= text.length + 1;
+  const fits = (value: object) => {
+    left -= JSON.stringify(value).length + 1;
     return left > 0;
-  });
-  return `[${fitting.join(",")}]`;
+  };
+  const fitting = judgements.filter((judgement) => fits({ ...judgement, reply: undefined }));
+  return JSON.stringify(fitting.map((one) => (fits({ reply: one.reply }) ? one : { ...one, reply: undefined })));
 }
 
 function judgementOf(spec: RunSpec, entry: JudgementEntry): Judgement {
@@ -71,6 +74,7 @@ function judgementOf(spec: RunSpec, entry: JudgementEntry): Judgement {
     verdict: value,
     reason: "reason" in said ? said.reason : null,
     error: "error" in said ? said.error : null,
+    ...(entry.reply !== null && { reply: entry.reply }),
     key: entry.key,
     pass,
     seed,

@@ -28,6 +28,7 @@ export const NEW_JUDGEMENT = {
   replies: 0,
   next_at: 0,
   verdict: null,
+  reply: null,
   calls: 0,
   prompt_tokens: 0,
   completion_tokens: 0,
@@ -52,19 +53,19 @@ export function afterOutcome(
     unmetered: before.unmetered + (isUnmetered(outcome) ? 1 : 0),
   };
   if (outcome.kind === "given") {
-    const { value, reason } = outcome;
-    return { ...spent, verdict: resultText({ value, reason }), cached: asked ? 0 : 1 };
+    const { value, reason, reply = null } = outcome;
+    return { ...spent, verdict: resultText({ value, reason }), reply, cached: asked ? 0 : 1 };
   }
-  const { error, retryable, free = false, silent = false, retry_after_ms } = outcome;
+  const { error, retryable, free = false, silent = false, retry_after_ms, reply = before.reply } = outcome;
   if (free) return { ...spent, next_at: now };
   const tries = before.tries + 1;
   const replies = before.replies + (outcome.replied ? 1 : 0);
   const retries = silent ? Math.min(limits.max_retries, LIMITS.retriesAfterTimeout) : limits.max_retries;
   if (!retryable || before.tries >= retries) {
-    return { ...spent, tries, replies, verdict: resultText({ value: null, error, retryable }) };
+    return { ...spent, tries, replies, reply, verdict: resultText({ value: null, error, retryable }) };
   }
   const seed = `${run_id}:${before.unit}:${before.key}`;
-  return { ...spent, tries, replies, next_at: now + backoffMs(before.tries, retry_after_ms, seed) };
+  return { ...spent, tries, replies, reply, next_at: now + backoffMs(before.tries, retry_after_ms, seed) };
 }
 
 /** True if there was a reply without usage. */

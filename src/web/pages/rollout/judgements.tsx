@@ -42,7 +42,7 @@ interface OneJudgementProps {
 }
 
 function OneJudgement({ judgement, question }: OneJudgementProps) {
-  const { judge, model, verdict, reason, error, key, left_out, cached, ...spent } = judgement;
+  const { judge, model, verdict, reason, error, reply, key, left_out, cached, ...spent } = judgement;
   return (
     <article className="judgement">
       <h3>
@@ -65,6 +65,14 @@ function OneJudgement({ judgement, question }: OneJudgementProps) {
         {reason !== null && (
           <Fact name="Reason">
             <ShownBlock text={reason} />
+          </Fact>
+        )}
+        {reply !== undefined && (
+          <Fact name="Reply">
+            <details>
+              <summary>The whole reply, as it came</summary>
+              <ShownBlock text={reply} />
+            </details>
           </Fact>
         )}
         <Fact name="Model asked">

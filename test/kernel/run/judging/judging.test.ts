@@ -44,7 +44,7 @@ test("a judge's judgement is the score, and its cost is separate from the policy
   expect(rollout.judgements).toEqual([
     expect.objectContaining({
       ...{ judge: "default", model: judge, verdict: "good", reason: "because" },
-      ...{ error: null, pass: 0, seed: null, left_out: 0, cached: false, calls: 1 },
+      ...{ error: null, pass: 0, seed: null, left_out: 0, cached: false, calls: 1, reply: GOOD },
     }),
   ]);
   const cost_micros = null;
@@ -133,7 +133,7 @@ test("a repeated question is not sent again, costs nothing, and is marked as cac
   expect(again.report.reward).toEqual(first.report.reward);
   expect(again.report.usage.judge).toBeUndefined();
   expect((await platform.rollout(rolloutAt(again.id))).judgements).toMatchObject([
-    { verdict: "good", reason: "because", cached: true, calls: 0, usage: { total_tokens: 0 } },
+    { verdict: "good", reason: "because", reply: GOOD, cached: true, calls: 0, usage: { total_tokens: 0 } },
   ]);
   expect(await requestsOf(judge)).toHaveLength(2);
   const anew = await judgedRun(judge, { judge_cache: false, dataset: topics(1) });
@@ -183,7 +183,9 @@ test("a judge that never gives an allowed answer leaves its rollout without a sc
   const rollout = await platform.rollout(rolloutAt(run.id, 1));
   expect(rollout).toMatchObject({ outcome: "unscored", reason: "judge", reward: null });
   expect(rollout.scoring_errors).toMatchObject([{ function: "quality", retryable: true }]);
-  expect(rollout.judgements).toMatchObject([{ verdict: null, error: expect.stringContaining("splendid"), calls: 2 }]);
+  expect(rollout.judgements).toMatchObject([
+    { verdict: null, error: expect.stringContaining("splendid"), reply: judgement("splendid"), calls: 2 },
+  ]);
   expect(rollout.judgements[0]?.usage.total_tokens).toBeGreaterThan(0);
 });
 

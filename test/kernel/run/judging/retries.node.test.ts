@@ -16,3 +16,16 @@ test.each([
   while (judgement.verdict === null) judgement = afterOutcome(spec, judgement, outcome, 0);
   expect(judgement.calls).toBe(calls);
 });
+
+test("the last reply of a judge stays with its judgement, also if a later call has no reply", () => {
+  const spec = { ...RUN_SPEC, limits: { call_timeout_s: 600, max_retries: 2 } };
+  const refused = { ...FAILED, replied: true, reply: "I cannot judge this." };
+  const given = { kind: "given", value: "good", reason: "because", usage: null } as const;
+  const first = afterOutcome(spec, { ...NEW_JUDGEMENT, ...ASK }, refused, 0);
+  expect([first.verdict, first.reply]).toEqual([null, "I cannot judge this."]);
+  const second = afterOutcome(spec, first, FAILED, 0);
+  const failed = afterOutcome(spec, second, FAILED, 0);
+  expect([failed.verdict, failed.reply]).toEqual([expect.any(String), "I cannot judge this."]);
+  expect(afterOutcome(spec, second, { ...given, reply: "Good, because." }, 0).reply).toBe("Good, because.");
+  expect(afterOutcome(spec, second, given, 0).reply).toBeNull();
+});
