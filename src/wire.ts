@@ -75,6 +75,8 @@ export {
 } from "./billing/wire.ts";
 export {
   AgreementItem,
+  AgreementSummary,
+  AgreementSummaryList,
   MARKS,
   type Mark,
   REVIEWED_KINDS,

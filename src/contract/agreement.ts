@@ -1,7 +1,7 @@
 /** How far the scores and judges of a run agree with the people who reviewed its rollouts. */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
-import { Count, EXAMPLE, Interval, MaybeNumber, named, RunId, Share } from "./primitives.ts";
+import { Count, EXAMPLE, Interval, listOf, MaybeNumber, named, RunId, Share } from "./primitives.ts";
 
 export const MARKS = ["good", "bad", "unsure"] as const;
 export type Mark = (typeof MARKS)[number];
@@ -71,3 +71,36 @@ export const RunAgreement = named("RunAgreement", {
   items_left_out: Count.optional().describe("scores and judges beyond 200 that are not compared; absent for none"),
 });
 export type RunAgreement = z.infer<typeof RunAgreement>;
+
+const ITEM = AgreementItem.omit({ people: true, disagreements: true, weights: true });
+
+/** The agreement of one of several runs, without details. */
+export const AgreementSummary = named("AgreementSummary", {
+  object: z.literal("agreement_summary"),
+  run_id: RunId,
+  reviews: Count.meta({ example: 13 }),
+  items: z
+    .array(ITEM)
+    .nullable()
+    .describe(
+      `for each score and judge that has a value of people: those with the lowest κ first, then those without κ; null if the reviews of this run and of the runs before it are more than ${LIMITS.reviewsPerRun}: read it in another request`,
+    )
+    .meta({ example: [{}] }),
+});
+export type AgreementSummary = z.infer<typeof AgreementSummary>;
+export const AgreementSummaryList = listOf(AgreementSummary, "AgreementSummaryList", EXAMPLE.run);
+export type AgreementSummaryList = z.infer<typeof AgreementSummaryList>;
+
+export const AgreementQuery = z.strictObject({
+  runs: z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(
+      z
+        .array(z.string().regex(/^run_[0-9a-z]{1,100}$/, { error: "must be ids of runs, separated by commas" }))
+        .max(LIMITS.agreementRuns, { error: `must name at most ${LIMITS.agreementRuns} runs` }),
+    )
+    .describe(`ids of runs, separated by commas; at most ${LIMITS.agreementRuns}`)
+    .meta({ example: EXAMPLE.run }),
+});
+export type AgreementQuery = z.output<typeof AgreementQuery>;

@@ -238,6 +238,8 @@ export const LIMITS = {
   reviewsPerRun: 10_000,
   reviewNoteCharacters: 2000,
   reviewValues: 20,
+  /** Runs whose agreement one request reads. */
+  agreementRuns: 100,
   /** Reviews on one page of results or exported rows, in characters, unless one row has more. */
   pageReviewCharacters: 2 * MIB,
   /** Labels that a person gives in place of a judge's. */

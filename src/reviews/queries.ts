@@ -119,6 +119,19 @@ function isAmong(rolloutIds: readonly string[]): SQL {
   return sql`${reviews.rollout_id} in (select value from json_each(${JSON.stringify(rolloutIds)}))`;
 }
 
+/** How many reviews each of these runs has. A run without reviews, and one that does not exist, is not in it. */
+export async function countReviews(
+  database: D1Database,
+  scope: Scope,
+  runIds: readonly string[],
+): Promise<{ readonly run_id: string; readonly reviews: number }[]> {
+  const project = inProject(database, scope);
+  const { run_id } = reviews;
+  const isAsked = sql`${run_id} in (select value from json_each(${JSON.stringify(runIds)}))`;
+  const run = project.columns({ id: runs.id }, runs, eq(runs.id, run_id), isNull(runs.deleted_at));
+  return await project.columns({ run_id, reviews: count() }, reviews, isAsked, exists(run)).groupBy(sql`${run_id}`);
+}
+
 export function reviewViewOf(row: NewReview): ReviewView {
   const { id, run_id, rollout_id } = row;
   return { object: "review", id, run_id, rollout_id, ...rowReviewOf(row) };

@@ -1,5 +1,5 @@
 /** Routes for reviews of rollouts by people, and for how far a run's scores and judges agree with them. */
-import { RunAgreement } from "../contract/agreement.ts";
+import { AgreementQuery, AgreementSummaryList, RunAgreement } from "../contract/agreement.ts";
 import { Deleted } from "../contract/endpoint.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
 import type { Scope } from "../contract/scope.ts";
@@ -75,6 +75,21 @@ export const reviewOperations: readonly Operation[] = [
       "For the reward, each score and each judge: the raw agreement with people, and Cohen's κ with its 95 % interval. If several people reviewed a rollout, the value that most of them gave counts.",
     reply: { description: "The agreement", schema: RunAgreement },
     handle: (context) => answer(context, service(context).readAgreement),
+  },
+  {
+    id: "listAgreements",
+    route: "GET /v1/agreements",
+    costMs: AGREEMENT_COST_MS,
+    permission: "rollouts:read",
+    summary: "Compare several runs with the people who reviewed them",
+    description:
+      "The same for up to 100 runs, without the details. A run without reviews, or that does not exist, is left out.",
+    query: AgreementQuery,
+    reply: { description: "The runs that have reviews, in the order of the request", schema: AgreementSummaryList },
+    handle: async (context) => {
+      const { runs } = readQuery(context, AgreementQuery);
+      return context.json(await service(context).readAgreements(context.env, context.var.scope, runs));
+    },
   },
 ];
 

@@ -1,5 +1,5 @@
 /** Writes and deletes a person's review of a rollout, and compares a run's scores and judges with its reviews. */
-import type { RunAgreement } from "../contract/agreement.ts";
+import type { AgreementSummary, AgreementSummaryList, RunAgreement } from "../contract/agreement.ts";
 import type { Judgement } from "../contract/judgement.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { ReviewValue } from "../contract/row-review.ts";
@@ -13,7 +13,16 @@ import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import { findRollout } from "../kernel/service/read-rollouts.ts";
 import { notFound, placeOfId } from "../kernel/service/read-run.ts";
 import { ComparedValues } from "./compare-values.ts";
-import { deleteReview, insertReview, listReviewValues, type NewReview, reviewViewOf, updateReview } from "./queries.ts";
+import {
+  countReviews,
+  deleteReview,
+  insertReview,
+  listReviewValues,
+  type NewReview,
+  type ReviewValues,
+  reviewViewOf,
+  updateReview,
+} from "./queries.ts";
 import type { ReviewRequest, ReviewView } from "./wire.ts";
 
 /** Reviews that one statement reads. */
@@ -163,18 +172,11 @@ export async function readAgreement(env: Env, scope: Scope, runId: string): Prom
   for (const name of Object.keys(spec.judges ?? {})) compared.announce("judge", name);
   const marks = { good: 0, bad: 0, unsure: 0 };
   const rollouts = new Set<string>();
-  let read = 0;
-  for (let after: Position | null = null; ; ) {
-    const page = await listReviewValues(env.DB, scope, runId, { after, limit: READ_AT_ONCE, order: "asc" });
-    for (const { rollout_id, mark, values } of page) {
-      rollouts.add(rollout_id);
-      if (mark !== null) marks[mark] += 1;
-      compared.add(rollout_id, values);
-    }
-    read += page.length;
-    after = page.at(-1) ?? null;
-    if (page.length < READ_AT_ONCE || read >= LIMITS.reviewsPerRun) break;
-  }
+  const read = await readValues(env, scope, runId, ({ rollout_id, mark, values }) => {
+    rollouts.add(rollout_id);
+    if (mark !== null) marks[mark] += 1;
+    compared.add(rollout_id, values);
+  });
   return {
     ok: true,
     value: {
@@ -182,4 +184,43 @@ export async function readAgreement(env: Env, scope: Scope, runId: string): Prom
       ...compared.result(),
     },
   };
+}
+
+/** Calls `each` with every review of the run. Returns how many there are. */
+async function readValues(env: Env, scope: Scope, runId: string, each: (review: ReviewValues) => void) {
+  let read = 0;
+  for (let after: Position | null = null; ; ) {
+    const page = await listReviewValues(env.DB, scope, runId, { after, limit: READ_AT_ONCE, order: "asc" });
+    page.forEach(each);
+    read += page.length;
+    after = page.at(-1) ?? null;
+    if (page.length < READ_AT_ONCE || read >= LIMITS.reviewsPerRun) return read;
+  }
+}
+
+/**
+ * The agreement of several runs, in the order of the request, for those that have reviews. At most
+ * `LIMITS.reviewsPerRun` reviews of all runs together are read: a run whose reviews are beyond that has `items` null.
+ */
+export async function readAgreements(env: Env, scope: Scope, runIds: readonly string[]): Promise<AgreementSummaryList> {
+  const asked = [...new Set(runIds)];
+  const counted = await countReviews(env.DB, scope, asked);
+  const counts = new Map(counted.map(({ run_id, reviews }) => [run_id, reviews]));
+  const data: AgreementSummary[] = [];
+  let left: number = LIMITS.reviewsPerRun;
+  for (const run_id of asked) {
+    const reviews = counts.get(run_id);
+    if (reviews === undefined) continue;
+    left -= reviews;
+    const items = left < 0 ? null : await readItems(env, scope, run_id);
+    data.push({ object: "agreement_summary", run_id, reviews, items });
+  }
+  const [first_id = null, last_id = null] = [data[0]?.run_id, data.at(-1)?.run_id];
+  return { object: "list", data, first_id, last_id, has_more: false };
+}
+
+async function readItems(env: Env, scope: Scope, runId: string): Promise<AgreementSummary["items"]> {
+  const compared = new ComparedValues();
+  await readValues(env, scope, runId, ({ rollout_id, values }) => compared.add(rollout_id, values));
+  return compared.result().items.map(({ people: _, disagreements: __, weights: ___, ...item }) => item);
 }

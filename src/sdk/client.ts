@@ -71,7 +71,7 @@ export type {
   RolloutRequestInput,
 } from "../agents/wire.ts";
 export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedEntry } from "../billing/wire.ts";
-export type { AgreementItem, RunAgreement } from "../contract/agreement.ts";
+export type { AgreementItem, AgreementSummary, AgreementSummaryList, RunAgreement } from "../contract/agreement.ts";
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { RunAudit } from "../contract/audit.ts";
 export type { ComparedTask, RunComparison } from "../contract/comparison.ts";

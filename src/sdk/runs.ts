@@ -1,5 +1,5 @@
 /** Runs: evals and trainings. */
-import type { RunAgreement } from "../contract/agreement.ts";
+import type { AgreementSummaryList, RunAgreement } from "../contract/agreement.ts";
 import type { ChargeAudit, RunAudit } from "../contract/audit.ts";
 import type { RunComparison, TaskComparison } from "../contract/comparison.ts";
 import type { DeletionView } from "../contract/deletion.ts";
@@ -46,6 +46,11 @@ export class Runs extends Editable<RunView, RunRequestInput, RunPatch, CreatedRu
   /** How far the scores and judges of the run agree with the people who reviewed it. */
   agreement(runId: string, options: CallOptions = {}): Promise<RunAgreement> {
     return this.requests.json(pathTo`/runs/${runId}/agreement`, options);
+  }
+
+  /** The same for up to 100 runs, without the details. Runs without reviews are left out. */
+  agreements(runIds: readonly string[], options: CallOptions = {}): Promise<AgreementSummaryList> {
+    return this.requests.json(`/agreements${search({ runs: runIds.join(",") })}`, options);
   }
 
   /** Ends a run early. A run that has ended is not changed. */

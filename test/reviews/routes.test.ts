@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import type * as z from "zod";
-import { RunAgreement } from "../../src/contract/agreement.ts";
+import { AgreementSummaryList, RunAgreement } from "../../src/contract/agreement.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { ReviewList, ReviewView } from "../../src/reviews/wire.ts";
 import { admit } from "../accounts/admit.ts";
@@ -113,6 +113,45 @@ test("the agreement compares each score and judge with people, and names the rol
   expect(of("default")).toMatchObject({ of: "judge", n: 4, kappa: 0.5, weights: "none", undecided: 0 });
   expect(of("default")?.disagreements).toEqual([{ ...different, given: "right", people: "wrong" }]);
   expect(of("reward")).toMatchObject({ n: 0, agreement: null, kappa: null, reason: "too_few" });
+});
+
+test("the agreements of several runs are read at once, in the order of the request, for those with reviews", async () => {
+  const [first, none, second] = [await judgedRun(api), await judgedRun(api), await judgedRun(api)];
+  for (const id of [first, second]) {
+    for (const group of [0, 1, 2, 3]) await put(rolloutAt(id, group), { judges: { default: "right" }, why: "read" });
+  }
+  const path = `/v1/agreements?runs=${[second, none, first, second, "run_unknown"].join(",")}`;
+  const list = AgreementSummaryList.parse(await (await api.ask(path)).json());
+  expect(list.data.map(({ run_id, reviews }) => [run_id, reviews])).toEqual([
+    [second, 4],
+    [first, 4],
+  ]);
+  const { people: _, disagreements: __, weights: ___, ...item } = (await agreementOf(first)).items[0] ?? {};
+  expect(item).toMatchObject({ of: "judge", name: "default", n: 4, agreement: 0.5 });
+  expect(list.data[1]?.items).toEqual([item]);
+  for (const wrong of ["", "run_1,", "ro_1", Array(101).fill("run_1").join(",")]) {
+    expect((await api.ask(`/v1/agreements?runs=${wrong}`)).status).toBe(400);
+  }
+});
+
+test("the agreements of runs with too many reviews together are read in several requests", async () => {
+  const [small, large] = [await judgedRun(api), await judgedRun(api)];
+  for (const id of [small, large]) await put(rolloutAt(id, 0), { reward: 1 });
+  await env.DB.prepare(
+    `with recursive n(i) as (select 1 union all select i + 1 from n where i < ?1)
+      insert into reviews select r.id || n.i, org_id, project_id, run_id, rollout_id, created_by || n.i, mark, note,
+        "values", why, created_at, updated_at from reviews r cross join n where run_id = ?2`,
+  )
+    .bind(LIMITS.reviewsPerRun - 1, large)
+    .run();
+  const reply = await api.ask(`/v1/agreements?runs=${small},${large}`);
+  const { data } = AgreementSummaryList.parse(await reply.json());
+  expect(data.map(({ reviews, items }) => [reviews, items?.length ?? null])).toEqual([
+    [1, 1],
+    [LIMITS.reviewsPerRun, null],
+  ]);
+  const alone = AgreementSummaryList.parse(await (await api.ask(`/v1/agreements?runs=${large}`)).json());
+  expect(alone.data[0]?.items).toMatchObject([{ of: "reward", n: 1 }]);
 });
 
 test("a run without reviews has an agreement without numbers", async () => {

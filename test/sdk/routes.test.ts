@@ -31,6 +31,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   deleteReview: (client) => client.reviews.delete("x/y"),
   listReviews: (client) => client.reviews.list("x/y"),
   listRunReviews: (client) => client.reviews.listOfRun("x/y"),
+  listAgreements: (client) => client.runs.agreements(["run_1"]),
   getAgreement: (client) => client.runs.agreement("x/y"),
   createReportLink: (client) => client.reportLinks.create("x/y", { expires_in_s: 60 }),
   listReportLinks: (client) => client.reportLinks.list("x/y"),

@@ -189,6 +189,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   findReview: (d1, scope, mark) => reviews.findReview(d1, scope, `rev_${mark}`),
   listReviews: (d1, scope, mark) => reviews.listReviews(d1, scope, { runId: `run_${mark}` }, FIRST),
   listReviewMarks: (d1, scope, mark) => reviews.listReviewMarks(d1, scope, `run_${mark}`),
+  countReviews: (d1, scope, mark) => reviews.countReviews(d1, scope, [`run_${mark}`]),
   reviewSizes: (d1, scope, mark) => reviews.reviewSizes(d1, scope, [`ro_${mark}`]),
   reviewsOfRollouts: (d1, scope, mark) => reviews.reviewsOfRollouts(d1, scope, [`ro_${mark}`]),
   listReviewValues: (d1, scope, mark) => reviews.listReviewValues(d1, scope, `run_${mark}`, FIRST),

@@ -81,6 +81,7 @@ test("every route is documented and every documented route exists", async () => 
       "GET /python/{owner}/simple/{id}",
       "GET /python/{owner}/simple/{id}/",
       "GET /readyz",
+      "GET /v1/agreements",
       "GET /v1/audit-log",
       "GET /v1/balance",
       "GET /v1/budgets",

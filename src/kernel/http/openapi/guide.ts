@@ -3,6 +3,7 @@
 export const NOUNS: Readonly<Record<string, string>> = {
   runs: "An eval: tasks × rollouts per task against one model.",
   rollouts: "One attempt at one task: its messages, turns, usage, errors and scores.",
+  agreements: "How far the scores and judges of runs agree with the people who reviewed their rollouts.",
   agents: "Programs outside the platform that play rollouts: their workers lease them.",
   model: "The address of one rollout: the APIs of OpenAI and Anthropic, for the agent that plays it.",
   environments: "A dataset, turn logic and a rubric, which runs use by name.",

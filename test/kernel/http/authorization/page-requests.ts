@@ -16,6 +16,7 @@ export const PAGE_REQUESTS: Readonly<Record<string, Request>> = {
   putReview: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/review`, body: { mark: "good" } }) },
   listReviews: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/reviews` }) },
   listRunReviews: { ask: ({ run }) => ({ path: `/v1/runs/${run}/reviews` }) },
+  listAgreements: { ask: ({ run }) => ({ path: `/v1/agreements?runs=${run}` }) },
   getAgreement: { ask: ({ run }) => ({ path: `/v1/runs/${run}/agreement` }) },
   deleteReview: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/review` }) },
   createReportLink: { ask: ({ run }) => ({ path: `/v1/runs/${run}/report-links`, body: {} }) },

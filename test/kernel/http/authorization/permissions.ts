@@ -107,6 +107,7 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   deleteReview: ["rollouts:write"],
   listReviews: ["rollouts:read"],
   listRunReviews: ["rollouts:read"],
+  listAgreements: ["rollouts:read"],
   getAgreement: ["rollouts:read"],
   forkRollout: ["runs:write"],
 
