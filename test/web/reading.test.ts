@@ -33,8 +33,9 @@ test("with keys alone: a run's rollout, its judge's reason, a copy of the turn, 
   await press(page, "j", "j");
   await expect.poll(() => focused(page, "data-row")).toBe("1");
   await press(page, "Enter");
-  await page.locator(".judgement").waitFor();
-  expect(await textOf(page.locator(".judgement dd pre"))).toMatch(/the reply names/);
+  // A review by a person looks alike, and has no model.
+  const judged = page.locator(".judgement").filter({ hasText: "Model asked" });
+  expect(await textOf(judged.locator("dd pre"))).toMatch(/the reply names/);
   await press(page, "c");
   await page.getByText("Turn 1 was copied").waitFor();
   const copied = await inPage(page, "navigator.clipboard.readText()");
@@ -62,7 +63,7 @@ test("with keys alone: a run's rollout, its judge's reason, a copy of the turn, 
   expect(wrong).toEqual([]);
 });
 
-test("a judge's output is shown in parts: its judgement, its reason, its model, and its cost", async () => {
+test("a judge's output is shown in parts: its judgement, its reason, its whole reply, its model, and its cost", async () => {
   const { page, wrong } = await tabAt(`/runs/${before}/rollouts`);
   await page.locator("[data-row] a").first().click();
   const block = page.locator(".judgement").filter({ hasText: "Model asked" });
@@ -73,10 +74,13 @@ test("a judge's output is shown in parts: its judgement, its reason, its model, 
   expect(facts).toEqual({
     Verdict: expect.stringMatching(/^(right|wrong) read from its answer$/),
     Reason: expect.stringMatching(/^the reply names/),
+    Reply: "The whole reply, as it came",
     "Model asked": "judge",
     Question: expect.stringMatching(/^SHA-256 [0-9a-f]{8}$/),
     Cost: expect.stringMatching(/^\$0\.0\d+: \d+ tokens in, \d+ out, 1 call$/),
   });
+  await block.getByText("The whole reply, as it came").click();
+  expect(await textOf(block.locator("details[open] pre"))).toMatch(/"reason":\s*"the reply names/);
   expect(wrong).toEqual([]);
 });
 
