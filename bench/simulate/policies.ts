@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { experimental_readRawConfig as readToml } from "wrangler";
 import * as z from "zod";
+import { LIMITS } from "../../src/contract/limits.ts";
 import { CallCosts } from "./call-costs.ts";
 import recorded from "./recorded.json" with { type: "json" };
 
@@ -22,10 +23,10 @@ export const LATENCY_MS = {
 } as const;
 
 /**
- * How the code is written, where no constant of it says so. An invocation of consume.ts handles one message after
- * another, and all organisations share a database.
+ * How the code is written, where no constant of it says so. An invocation of consume.ts handles starts side by side, as
+ * many as it has connections, and all organisations share a database.
  */
-export const SHAPE = { messagesSideBySide: 1, databases: 1 } as const;
+export const SHAPE = { messagesSideBySide: LIMITS.parallelFetches, databases: 1 } as const;
 
 /** Of Cloudflare, November 2026. */
 export const CLOUDFLARE = {

@@ -20,9 +20,12 @@ export class Subrequests {
   #count = 0;
   readonly #connections = new Semaphore(() => LIMITS.parallelFetches);
   readonly #limit: number;
+  readonly #waits: boolean;
 
-  constructor(limit: number = LIMITS.subrequests) {
+  /** `waits`: its users do not know about each other, so `fetch` waits for a connection instead of refusing. */
+  constructor(limit: number = LIMITS.subrequests, { waits = false }: { readonly waits?: boolean } = {}) {
     this.#limit = limit;
+    this.#waits = waits;
   }
 
   get count(): number {
@@ -31,7 +34,7 @@ export class Subrequests {
 
   /** One call to a service that uses a connection (fetch, R2, queues, D1). */
   async fetch<T>(call: () => Promise<T>): Promise<T> {
-    if (this.#connections.full) {
+    if (this.#connections.full && !this.#waits) {
       throw new Error(`more than ${LIMITS.parallelFetches} connections open in one invocation`);
     }
     return await this.inTurn(call);

@@ -1,12 +1,13 @@
 /**
  * The consumers of all queues.
  *
- * Messages of a batch are handled one after another, so that one invocation counts their subrequests and their
- * computing together. The organisation that has computed least in this process comes first. Organisations that have
- * used up their share of the process come last, and an invocation waits for them only briefly. The messages that are
- * left, or that would exceed a limit, are sent to the end of their queue again, after the messages of others; a retry
- * would count as a failure. Judgements mostly wait and compute little, so those of a batch run in parallel, as many as
- * there are connections. Each message is acked or retried separately. A message that failed six times goes to its
+ * The messages of a batch share one count of subrequests and of computing. The organisation that has computed least in
+ * this process comes first. Organisations that have used up their share of the process come last, and an invocation
+ * waits for them only briefly. The messages that are left, or that would exceed a limit, are sent to the end of their
+ * queue again, after the messages of others; a retry would count as a failure. Starts of rollouts and judgements mostly
+ * wait and compute little, so those of a batch are handled side by side, as many as there are connections, if all of
+ * them together are no more work than the largest single message. Others are handled one after another. Each message is
+ * acked or retried separately. A message that failed six times goes to its
  * queue's dead-letter queue. That queue is consumed here too: the message is recorded on the run, and the run's
  * reconciliation does its work.
  */
@@ -18,7 +19,7 @@ import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { RunMessage } from "../messages/wire.ts";
 import { startGroups } from "../rollout/consume-groups.ts";
-import { judgementQueue, sendAll } from "../run/queues.ts";
+import { judgementQueue, PLACES_PER_MESSAGE, sendAll } from "../run/queues.ts";
 import { judgeScoringGroup } from "../scoring/consume-judgements.ts";
 import { scoreScoringGroups, scoresQueue } from "../scoring/consume-scores.ts";
 import { QUEUE_WORK } from "../scoring/scoring-pass.ts";
@@ -37,7 +38,7 @@ const LONGEST_DELAY_S = 60;
 const SUBREQUESTS_BEFORE_LAST = LIMITS.subrequests - 421;
 
 export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promise<void> {
-  const subrequests = new Subrequests();
+  const subrequests = new Subrequests(LIMITS.subrequests, { waits: true });
   const dead = batch.queue.endsWith(DEAD_LETTERS);
   const handle = dead
     ? ({ body }: Message<RunMessage>) => record(env, batch.queue, body)
@@ -64,11 +65,12 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
       message.retry({ delaySeconds: RETRY_AFTER_S });
     }
   };
-  if (!dead && waitsForJudges(batch.messages.map(({ body }) => body))) {
-    await subrequests.six(batch.messages, settle);
-  } else {
-    for (const waiting = [...batch.messages]; waiting.length > 0; ) await settle(takeNext(waiting));
-  }
+  const waiting = [...batch.messages];
+  const handleAll = async () => {
+    while (waiting.length > 0) await settle(takeNext(waiting));
+  };
+  const sideBySide = !dead && mostlyWait(batch.messages.map(({ body }) => body)) ? LIMITS.parallelFetches : 1;
+  await Promise.all(Array.from({ length: sideBySide }, handleAll));
   await sendOn(env, untried, subrequests);
 }
 
@@ -115,15 +117,18 @@ function queueOf(env: Env, message: RunMessage): Queue {
   }
 }
 
-/** Members of scoring groups that are read in parallel. With more members, groups are read one after the other. */
+/** Members of scoring groups that are read at once. With more members, groups are read one after the other. */
 const MEMBERS_AT_ONCE = 72;
 
-/** True for judgements, because most of their time is spent waiting for a judge. */
-function waitsForJudges(messages: readonly RunMessage[]): boolean {
-  const members = messages.map((message) => {
-    return message.kind === "judgement" ? message.members : Number.POSITIVE_INFINITY;
-  });
-  return members.reduce((sum, count) => sum + count, 0) <= MEMBERS_AT_ONCE;
+/** True for messages that mostly wait, for a judge or for the objects of rollouts, and whose data fit in memory at once. */
+function mostlyWait(messages: readonly RunMessage[]): boolean {
+  return messages.reduce((sum, message) => sum + partOf(message), 0) <= 1;
+}
+
+/** The part of what one invocation may handle at once; infinite for messages that mostly compute. */
+function partOf(message: RunMessage): number {
+  if (message.kind === "judgement") return message.members / MEMBERS_AT_ONCE;
+  return message.kind === "groups" ? message.rollouts.length / PLACES_PER_MESSAGE : Number.POSITIVE_INFINITY;
 }
 
 /** Returns the steps of counted work that it took; 0 if it counts none. */

@@ -385,3 +385,25 @@ test("what an invocation cannot forward is left for its queue to deliver again",
   expect(queue.given.length).toBeGreaterThan(0);
   expect(explicitAcks).toHaveLength(90 - queue.given.length);
 });
+
+test("small start messages of a batch are handled side by side, and those of many rollouts one after another", async () => {
+  const model = script(RIGHT);
+  const runs = await Promise.all(Array.from({ length: 4 }, () => finishOne(model)));
+  const mostAtOnce = async (rollouts: number) => {
+    let [now, most] = [0, 0];
+    const RUN = interposed(env.RUN, "admit", async (call) => {
+      now += 1;
+      most = Math.max(most, now);
+      await scheduler.wait(0);
+      const admitted = await call();
+      now -= 1;
+      return admitted;
+    });
+    const places = Array.from({ length: rollouts }, (_, slot) => [0, slot, 0] as const);
+    const bodies = runs.map(({ id }) => ({ ...startOf(id), rollouts: places }) as RunMessage);
+    expect(await deliver("rollout-groups", bodies, { bindings: { RUN } })).toHaveLength(bodies.length);
+    return most;
+  };
+  expect(await mostAtOnce(1)).toBe(4);
+  expect(await mostAtOnce(20)).toBe(1);
+});
