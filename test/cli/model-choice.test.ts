@@ -31,7 +31,8 @@ function refusal(choose: () => unknown): [number, string] {
 test("without an endpoint the policy plays the environments it knows, at the sizes it knows, and says so", () => {
   expect(chooseModel({}, "calculator", POLICY, options)).toEqual({
     model: POLICY_MODEL,
-    endpoint: { base_url: POLICY.policyUrl },
+    // Its tokens cost nothing, so that the cost of such a run is known.
+    endpoint: { base_url: POLICY.policyUrl, prices: { input_per_mtok_micros: 0, output_per_mtok_micros: 0 } },
     environment_args: { steps: 1, max: 9 },
     sampling: { temperature: 1, max_tokens: 16, extra_body: { min_tokens: 1 } },
   });

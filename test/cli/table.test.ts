@@ -110,13 +110,14 @@ test("the judges' cost is separate from the policy's tokens, if any judge was ca
   expect(tableOf(run)).not.toContain("judges");
 });
 
-test("a run's cost is printed if it is known and not zero", () => {
+test("a run's costs are printed if they are known and not zero, and as $0.00 if all are zero", () => {
   const cost = { policy_micros: null, judge_micros: 0, charged_micros: 1520 };
   const noted = (known: Partial<typeof cost> | { policy_micros: number }) =>
     tableOf({ ...aRun({ scored: 1 }), cost: { ...cost, ...known } });
   expect(noted({})).toContain("  calculator: cost: $0.00152 charged by the platform");
   expect(noted({ policy_micros: 2_500_000 })).toContain("cost: $2.50 the model, $0.00152 charged by the platform");
   expect(noted({ charged_micros: 0 })).not.toContain("cost:");
+  expect(noted({ policy_micros: 0, charged_micros: 0 })).toContain("  calculator: cost: $0.00");
 });
 
 test("the environments of a group are listed below it, each with its own figures and metrics", () => {

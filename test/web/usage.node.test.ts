@@ -33,6 +33,6 @@ test("a total is a lower bound if the cost of some calls is unknown", () => {
   expect(totalText(costOf([priced]))).toBe("$0.50");
   expect(totalText(costOf([priced, result({ priced_calls: 1 })]))).toBe("$0.50 or more");
   expect(totalText(costOf([result({ priced_calls: 0 })]))).toBe("unknown");
-  expect(totalText(costOf([]))).toBe("$0");
+  expect(totalText(costOf([]))).toBe("$0.00");
   expect(costOf([priced, priced])).toMatchObject({ rollouts: 2, tokens: 20, calls: 8, unpriced: 0 });
 });

@@ -16,6 +16,7 @@ import type { Connection, NamedEnvironment } from "../connect.ts";
 import { type CommandError, unreachable, usageError } from "../exit.ts";
 import type { DraftRequest } from "./draft-request.ts";
 
+/** The bundled policy runs on this machine: its tokens cost nothing. */
 const FREE = { input_per_mtok_micros: 0, output_per_mtok_micros: 0 };
 
 type Choice = Pick<EvalRequestInput, "endpoint" | "fleet" | "model"> & Partial<EvalRequestInput>;
@@ -185,8 +186,7 @@ function policyChoice(
   const args = draft.environment_args ?? known?.environment_args;
   return {
     model: POLICY_MODEL,
-    // The policy's tokens are free.
-    endpoint: { base_url: policyUrl, ...(draft.max_cost_micros !== undefined && { prices: FREE }) },
+    endpoint: { base_url: policyUrl, prices: FREE },
     sampling: {
       ...(known?.sampling ?? POLICY_SAMPLING),
       ...(draft.seed !== undefined && { seed: draft.seed }),

@@ -125,7 +125,7 @@ function reusedText({ report: { turns, usage } }: RunView): string {
   return `cache: ${countText(reused)} of ${countText(turns)} turns, ${countText(tokens)} tokens that are in no other figure`;
 }
 
-/** The costs that are known and not zero. */
+/** The costs that are known and not zero; $0.00 if all are known and zero. */
 export function costText({ cost: { policy_micros, judge_micros, charged_micros } }: RunView): string {
   const parts = [
     [policy_micros, "the model"],
@@ -135,7 +135,8 @@ export function costText({ cost: { policy_micros, judge_micros, charged_micros }
   const known = parts.flatMap(([micros, what]) =>
     micros === null || micros === 0 ? [] : [`${dollarsText(micros)} ${what}`],
   );
-  return known.length === 0 ? "" : `cost: ${known.join(", ")}`;
+  if (known.length > 0) return `cost: ${known.join(", ")}`;
+  return parts.every(([micros]) => micros === 0) ? `cost: ${dollarsText(0)}` : "";
 }
 
 /** For a group, the metrics of each member: metrics with the same name in two members may differ in meaning. */

@@ -39,7 +39,7 @@ export function differenceText(value: number | null | undefined): string {
 export function dollarsText(micros: number | null | undefined): string {
   if (micros === null || micros === undefined) return NOTHING;
   const dollars = micros / 1_000_000;
-  if (micros === 0) return "$0";
+  if (micros === 0) return "$0.00";
   const sign = dollars < 0 ? "\u2212" : "";
   const amount = Math.abs(dollars);
   if (amount >= 0.1) return `${sign}$${amount.toFixed(2)}`;
