@@ -112,7 +112,7 @@ test("the judges' cost is separate from the policy's tokens, if any judge was ca
 
 test("a run's costs are printed if they are known and not zero, and as $0.00 if all are zero", () => {
   const cost = { policy_micros: null, judge_micros: 0, charged_micros: 1520 };
-  const noted = (known: Partial<typeof cost> | { policy_micros: number }) =>
+  const noted = (known: Partial<Record<keyof typeof cost, number>>) =>
     tableOf({ ...aRun({ scored: 1 }), cost: { ...cost, ...known } });
   expect(noted({})).toContain("  calculator: cost: $0.00152 charged by the platform");
   expect(noted({ policy_micros: 2_500_000 })).toContain("cost: $2.50 the model, $0.00152 charged by the platform");

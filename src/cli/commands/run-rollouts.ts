@@ -1,5 +1,7 @@
 /** `rollcall run rollouts`: the rollouts of a run that match a filter, sorted by one of their numbers. */
+
 import { LIMITS } from "../../contract/limits.ts";
+import { stopText } from "../../contract/stop-text.ts";
 import type { RolloutSummary } from "../../sdk/client.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { onPlatform } from "../on-platform.ts";
@@ -82,7 +84,7 @@ function rowOf(rollout: RolloutSummary): string[] {
 
 function endText({ reason, error, stop_condition }: RolloutSummary): string {
   const why = [reason, error?.message ?? null].filter((text) => text !== null);
-  return why.length > 0 ? why.join(": ") : (stop_condition ?? "");
+  return why.length > 0 ? why.join(": ") : stopText(stop_condition ?? "");
 }
 
 export const RUN_ROLLOUTS_COMMANDS = [ROLLOUTS] as const;

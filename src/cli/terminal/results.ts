@@ -1,6 +1,7 @@
 /** Prints the results of runs: a row for each, then the metrics, then the distribution of the rewards. */
 
 import type { RunView } from "../../contract/run.ts";
+import { stopText } from "../../contract/stop-text.ts";
 import { COMMAND } from "../../local/package-root.ts";
 import type { Reason } from "../eval/reasons.ts";
 import {
@@ -52,6 +53,10 @@ export function resultsTable(runs: readonly Pick<EndedRun, "run" | "reasons">[],
   return [columns(HEADER, rows, room), ...runs.flatMap(notesOf)].join("\n");
 }
 
+function inWords(stops: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(stops).map(([name, n]) => [stopText(name), n]));
+}
+
 function rowOf(run: RunView): string[] {
   const { counts, report } = run;
   return [
@@ -61,7 +66,7 @@ function rowOf(run: RunView): string[] {
     countText(counts.planned),
     countText(report.turns),
     countText(report.usage.total_tokens),
-    safeLine(namedCounts(report.stop_conditions)),
+    safeLine(namedCounts(inWords(report.stop_conditions))),
     namedCounts(endedCounts(counts)),
   ];
 }

@@ -2,6 +2,7 @@
  * Prints a rollout for a person to read: the messages turn by turn, each tool call next to its result, and how it
  * ended. The texts come from models, tools and datasets, so all of them are made safe for the terminal.
  */
+
 import * as z from "zod";
 import {
   type ContentPart,
@@ -12,6 +13,7 @@ import {
   textOf,
 } from "../../contract/messages.ts";
 import type { RolloutView } from "../../contract/run.ts";
+import { stopText } from "../../contract/stop-text.ts";
 import { continuedBy, historyOf, type StoredPrompt } from "../../contract/trajectory.ts";
 import { countText, timeText } from "./format.ts";
 import { type Paint, painter, type Style } from "./terminal.ts";
@@ -71,7 +73,7 @@ function headOf(rollout: RolloutView, page: Page): string[] {
   const fields = {
     run: rollout.run_id,
     task: `${rollout.example_id} (${place})`,
-    stop: rollout.stop_condition ?? "–",
+    stop: stopText(rollout.stop_condition ?? "–"),
     used: `${turnsText(turns.length)}, ${tokensText(usage)}, ${Math.round(latency)} ms at the model`,
     began: rollout.started_at === null ? "–" : timeText(rollout.started_at),
   };

@@ -2,10 +2,12 @@
  * One group: its members side by side, the result of each, and the turn from which they differ. Cancelled, failed and
  * superseded members are shown as such; a member without a reward shows none.
  */
+
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { GroupView, RolloutSummary } from "../../../contract/rollout-list.ts";
+import { stopText } from "../../../contract/stop-text.ts";
 import { useParam } from "../../address.ts";
 import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
@@ -133,7 +135,7 @@ const LINES: readonly Line[] = [
   { name: "Outcome", cell: (member) => <MemberState member={member} /> },
   { name: "Reward", cell: ({ reward }) => <strong>{scoreText(reward)}</strong> },
   { name: "Advantage", cell: ({ advantage }) => scoreText(advantage) },
-  { name: "Stopped by", cell: ({ stop_condition }) => words(stop_condition ?? NOTHING) },
+  { name: "Stopped by", cell: ({ stop_condition }) => words(stopText(stop_condition ?? NOTHING)) },
   { name: "Turns", cell: ({ turns }) => numberText(turns) },
   { name: "Tokens sampled", cell: ({ completion_tokens }) => numberText(completion_tokens) },
   { name: "Took", cell: ({ duration }) => durationText(duration) },

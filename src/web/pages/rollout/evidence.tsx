@@ -1,5 +1,7 @@
 /** The results of a rollout: its outcome, its scores, the judgements with their reasons, its errors and its cost. */
+
 import { Link } from "@tanstack/react-router";
+import { stopText } from "../../../contract/stop-text.ts";
 import type { RolloutHead } from "../../../contract/turns.ts";
 import { Badge } from "../../components/badge.tsx";
 import { rolloutCutText } from "../../components/cut-off.ts";
@@ -99,7 +101,7 @@ function HeadFacts({ head }: { readonly head: RolloutHead }) {
     <>
       <h2>Facts</h2>
       <Facts>
-        <Fact name="Stopped by">{head.stop_condition === null ? NOTHING : words(head.stop_condition)}</Fact>
+        <Fact name="Stopped by">{head.stop_condition === null ? NOTHING : words(stopText(head.stop_condition))}</Fact>
         <Fact name="Took">{head.duration_ms === null ? NOTHING : durationText(head.duration_ms / 1000)}</Fact>
         <Fact name="Started">{timeText(head.started_at)}</Fact>
         <Fact name="Tokens">

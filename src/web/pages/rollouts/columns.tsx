@@ -1,8 +1,10 @@
 /** The columns of a list of rollouts, and which of them are shown. */
+
 import { Link } from "@tanstack/react-router";
 import { printName } from "../../../contract/filter.ts";
 import type { RolloutSummary } from "../../../contract/rollout-list.ts";
 import type { RunView } from "../../../contract/run.ts";
+import { stopText } from "../../../contract/stop-text.ts";
 import { Badge } from "../../components/badge.tsx";
 import { rolloutCutText } from "../../components/cut-off.ts";
 import type { Column } from "../../components/data-table.tsx";
@@ -194,7 +196,8 @@ const WORK: readonly Column<RolloutSummary>[] = [
     id: "stop",
     header: "Stopped by",
     width: 17,
-    cell: ({ stop_condition }) => (stop_condition === null ? NOTHING : <Shown text={words(stop_condition)} />),
+    cell: ({ stop_condition }) =>
+      stop_condition === null ? NOTHING : <Shown text={words(stopText(stop_condition))} />,
   },
   { id: "judged", header: "Judged", width: 9, cell: ({ has_judgements }) => (has_judgements ? "yes" : "no") },
   { id: "step", header: "Step", width: 8, numeric: true, cell: ({ step }) => numberText(step) },

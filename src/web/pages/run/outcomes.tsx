@@ -1,7 +1,9 @@
 /** The outcomes of rollouts, class by class, with the first error of each class that did not end well. */
+
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { RunView } from "../../../contract/run.ts";
+import { stopText } from "../../../contract/stop-text.ts";
 import { type BadEnd, badEndsOf } from "../../../sdk/report-file.ts";
 import { api } from "../../client.ts";
 import { countText, words } from "../../components/format.ts";
@@ -37,7 +39,7 @@ export function Outcomes({ run }: { readonly run: Ends }) {
             {stops.map(([stop, n]) => (
               <li key={stop}>
                 <RolloutsLink run={id} filter={`${wordFilter("stop", stop)} ${COUNTED}`}>
-                  {countText(n)} {words(stop)}
+                  {countText(n)} {words(stopText(stop))}
                 </RolloutsLink>
               </li>
             ))}

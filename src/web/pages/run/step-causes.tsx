@@ -1,5 +1,7 @@
 /** What changed between two steps, one sentence for each change that is large enough to matter. */
+
 import type { ReactNode } from "react";
+import { stopText } from "../../../contract/stop-text.ts";
 import { countText, differenceText, numberText, percentText, scoreText, words } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
 import { Shown } from "../../components/shown.tsx";
@@ -62,7 +64,8 @@ function CauseText({ cause }: { readonly cause: Cause }): ReactNode {
     case "stop":
       return (
         <>
-          The share of rollouts that stopped by <b>{<Shown text={words(name)} most={200} />}</b> {fromTo(percentText)}.
+          The share of rollouts that stopped by <b>{<Shown text={words(stopText(name))} most={200} />}</b>{" "}
+          {fromTo(percentText)}.
         </>
       );
     case "tokens":

@@ -1,6 +1,8 @@
 /** The rollouts of a report file, as a table that sorts in the browser. */
+
 import { useMemo, useState } from "react";
 import type { RolloutSummary } from "../../../contract/rollout-list.ts";
+import { stopText } from "../../../contract/stop-text.ts";
 import { Badge } from "../../components/badge.tsx";
 import { type Column, DataTable, type Sort } from "../../components/data-table.tsx";
 import { durationText, NOTHING, numberText, scoreText, words } from "../../components/format.ts";
@@ -34,7 +36,7 @@ const COLUMNS: readonly Column<RolloutSummary>[] = [
     sort: "duration",
     cell: ({ duration }) => durationText(duration),
   },
-  { id: "stop", header: "Stopped by", cell: ({ stop_condition }) => words(stop_condition ?? NOTHING) },
+  { id: "stop", header: "Stopped by", cell: ({ stop_condition }) => words(stopText(stop_condition ?? NOTHING)) },
   {
     id: "error",
     header: "Error",
