@@ -1,7 +1,7 @@
 /** Reviews of rollouts on the page: a person writes one with keys, and finds the judge that disagrees with people. */
 import { expect, test } from "vitest";
 import { RollcallClient } from "../../src/sdk/client.ts";
-import { textOf } from "./browser.ts";
+import { inPage, textOf } from "./browser.ts";
 import { stage, tabAt, useBrowser } from "./tabs.ts";
 
 useBrowser();
@@ -66,5 +66,19 @@ test("from the list of runs two clicks lead to a rollout on which the judge and 
   ]);
   await rows.first().getByRole("link").first().click();
   await page.getByRole("region", { name: "Review" }).getByText("judge default:").waitFor();
+  expect(wrong).toEqual([]);
+});
+
+test("score, verdict, reason and review of a rollout are in the first screen, and from there a review is begun", async () => {
+  const { page, wrong } = await tabAt(`/rollouts/${stage.reviewed}`, { width: 1280, height: 900 });
+  const verdicts = page.getByRole("region", { name: "Scores, judges and reviews" });
+  const said = async () => (await textOf(verdicts)).replaceAll(/\s+/g, " ");
+  await expect
+    .poll(said)
+    .toMatch(/Scores correct [01]\.000 .*Judges default (right|wrong) the reply names .*Reviews .*good correct [01]/);
+  const box = await verdicts.boundingBox();
+  expect((box?.y ?? 900) + (box?.height ?? 0)).toBeLessThan(900);
+  await verdicts.getByRole("button", { name: "Write a review" }).click();
+  await expect.poll(() => inPage(page, "document.activeElement.getAttribute('name')")).toBe("mark");
   expect(wrong).toEqual([]);
 });

@@ -54,7 +54,6 @@ function OneJudgement({ judgement, question }: OneJudgementProps) {
           <ShownBlock text={error} />
         </div>
       )}
-      {question !== undefined && <Question question={question} />}
       <Facts>
         <Fact name="Verdict">
           <b>
@@ -84,6 +83,7 @@ function OneJudgement({ judgement, question }: OneJudgementProps) {
         </Fact>
         <Fact name="Cost">{cached ? "nothing: an earlier judgement was reused" : spentText(spent)}</Fact>
       </Facts>
+      {question !== undefined && <Question question={question} />}
     </article>
   );
 }
@@ -134,7 +134,8 @@ function AskedMessage({ message }: { readonly message: MessageBeginning }) {
   );
 }
 
-function judgementText(verdict: Judgement["verdict"]): string {
+/** A verdict as text; "none" if the judge gave none. */
+export function judgementText(verdict: Judgement["verdict"]): string {
   if (verdict === null) return "none";
   return typeof verdict === "object" ? JSON.stringify(verdict) : String(verdict);
 }

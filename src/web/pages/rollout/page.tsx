@@ -18,6 +18,7 @@ import { Reviews } from "./reviews.tsx";
 import { Timeline } from "./timeline.tsx";
 import { copyTurn } from "./turn.tsx";
 import { TurnList, type TurnListHandle } from "./turn-list.tsx";
+import { Verdicts } from "./verdicts.tsx";
 import "./rollout.css";
 
 /** How often a rollout in progress is read again. */
@@ -46,18 +47,20 @@ export function Page() {
 }
 
 function RolloutView({ head }: { readonly head: RolloutHead }) {
+  const form = useRef<HTMLSelectElement>(null);
   return (
     <>
       <TaskLine task={head} />
       <Neighbours head={head} />
       <OutcomeLine head={head} />
+      <Verdicts head={head} form={form} />
       <RolloutActions head={head} />
       <div className="rollout">
         <Turns head={head} />
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it by its focus */}
         <aside aria-label="Scores and evidence" tabIndex={0}>
           <Evidence head={head} />
-          <Reviews head={head} />
+          <Reviews head={head} form={form} />
         </aside>
       </div>
     </>

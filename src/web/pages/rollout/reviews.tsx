@@ -1,6 +1,6 @@
 /** What people think of the rollout, and a form for the reader's own review. The rollout itself never changes. */
 import { useQuery } from "@tanstack/react-query";
-import { useRef } from "react";
+import type { RefObject } from "react";
 import { MARKS } from "../../../contract/agreement.ts";
 import { LIMITS } from "../../../contract/limits.ts";
 import type { RolloutHead } from "../../../contract/turns.ts";
@@ -15,14 +15,24 @@ import { Shown, ShownBlock } from "../../components/shown.tsx";
 import { useKeys } from "../../layout/keys.tsx";
 import { useMay, useSession } from "../../layout/session.tsx";
 
-const TONES = { good: "good", bad: "bad", unsure: "warn" } as const;
+export const TONES = { good: "good", bad: "bad", unsure: "warn" } as const;
 
-export function Reviews({ head }: { readonly head: RolloutHead }) {
-  const mayWrite = useMay("rollouts:write");
-  const { data, error, refetch } = useQuery({
-    queryKey: ["reviews", head.id],
-    queryFn: ({ signal }) => api.reviews.list(head.id, { limit: LIMITS.reviewsPerRollout, order: "asc" }, { signal }),
+export function useReviews(id: string) {
+  return useQuery({
+    queryKey: ["reviews", id],
+    queryFn: ({ signal }) => api.reviews.list(id, { limit: LIMITS.reviewsPerRollout, order: "asc" }, { signal }),
   });
+}
+
+interface ReviewsProps {
+  readonly head: RolloutHead;
+  /** The first field of the form, to give it the focus. */
+  readonly form: RefObject<HTMLSelectElement | null>;
+}
+
+export function Reviews({ head, form }: ReviewsProps) {
+  const mayWrite = useMay("rollouts:write");
+  const { data, error, refetch } = useReviews(head.id);
   const { who } = useSession();
   const own = data?.data.find(({ created_by }) => created_by === who);
   return (
@@ -34,7 +44,7 @@ export function Reviews({ head }: { readonly head: RolloutHead }) {
         <Written key={review.id} review={review} isOwn={review === own} />
       ))}
       {mayWrite && data !== undefined && head.status === "done" && (
-        <ReviewForm key={own?.updated_at ?? 0} head={head} own={own ?? null} />
+        <ReviewForm key={own?.updated_at ?? 0} head={head} form={form} own={own ?? null} />
       )}
     </section>
   );
@@ -70,14 +80,12 @@ function Written({ review, isOwn }: { readonly review: ReviewView; readonly isOw
   );
 }
 
-interface ReviewFormProps {
-  readonly head: RolloutHead;
+interface ReviewFormProps extends ReviewsProps {
   readonly own: ReviewView | null;
 }
 
-function ReviewForm({ head, own }: ReviewFormProps) {
-  const mark = useRef<HTMLSelectElement>(null);
-  useKeys([{ keys: "r", label: "write a review", run: () => mark.current?.focus() }]);
+function ReviewForm({ head, form, own }: ReviewFormProps) {
+  useKeys([{ keys: "r", label: "write a review", run: () => form.current?.focus() }]);
   const scores = head.scores.slice(0, LIMITS.reviewValues).map(({ name }) => name);
   const judges = judgesOf(head);
   const before = (of: string, name: string) => {
@@ -94,7 +102,7 @@ function ReviewForm({ head, own }: ReviewFormProps) {
       >
         <Field name="mark" label="Mark">
           {(control) => (
-            <select {...control} ref={mark} defaultValue={own?.mark ?? ""}>
+            <select {...control} ref={form} defaultValue={own?.mark ?? ""}>
               <option value="">none</option>
               {MARKS.map((one) => (
                 <option key={one}>{one}</option>
