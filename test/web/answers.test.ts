@@ -99,6 +99,11 @@ test("in two clicks a reader learns which tool failed most, and with which text"
     await expect
       .poll(said)
       .toMatch(/^The tool multiply failed most: 3 of its 3 calls, 100 %, most often with .*bad arguments/);
+    await page.goto(`${stage.url}/runs/${id}/groups/0`);
+    const failed = page.getByRole("region", { name: "Failed tool calls" }).locator("tbody tr");
+    await expect.poll(async () => plain(await textOf(failed))).toMatch(/^0 turn 1 multiply bad arguments for multiply/);
+    await failed.getByRole("link", { name: "turn 1" }).click();
+    await page.waitForURL(/\/rollouts\/ro_\w+\?turn=1$/);
     expect(wrong).toEqual([]);
   } finally {
     await model.stop();

@@ -7,6 +7,7 @@ import { pointText, valueAt } from "../../src/web/components/plot-point.ts";
 import { curveOf, hasAxis, learningOf, overlayOf, usualLevel } from "../../src/web/pages/compare/learning.ts";
 import { textDifference } from "../../src/web/pages/compare/text-difference.ts";
 import { stateDifference } from "../../src/web/pages/rollout/state-difference.ts";
+import { failedCallsOf, mostFrequent } from "../../src/web/pages/run/failed-calls.ts";
 import { isBinary, rewardSeries } from "../../src/web/pages/run/reward-series.ts";
 import { seriesOf } from "../../src/web/pages/run/series.ts";
 import {
@@ -79,6 +80,7 @@ test("failed calls are counted by tool, as recorded or else by the results in th
   });
   const counts = new Map();
   countTools(
+    "ro_1",
     [
       turn(0, { tool_calls: 2, tools: ["add"], tool_calls_failed: 1 }),
       turn(1, { tool_calls: 1, tools: ["look"], failed: 1 }),
@@ -86,11 +88,51 @@ test("failed calls are counted by tool, as recorded or else by the results in th
     ],
     counts,
   );
-  expect(Object.fromEntries(counts)).toEqual({ add: { calls: 2, failed: 1 }, look: { calls: 1, failed: 1 } });
+  expect(Object.fromEntries(counts)).toEqual({
+    add: { calls: 2, failed: 1, failing: [{ rollout: "ro_1", turn: 0 }] },
+    look: { calls: 1, failed: 1, failing: [{ rollout: "ro_1", turn: 1 }] },
+  });
   expect(toolCauses(new Map(), counts).map(({ name, now }) => [name, now])).toEqual([
     ["look", 1],
     ["add", 0.5],
   ]);
+});
+
+test("failed calls have the text of their results, and the most frequent form of text is found", () => {
+  const said = (text: string) => ({ content: [{ type: "text", text, length: text.length }], left_out: 0 });
+  const call = (id: string, name: string) => ({ id, name, arguments: { text: "{}", length: 2 } });
+  const turn = (tool_failed?: (boolean | null)[]) => ({
+    index: 2,
+    completion: {
+      role: "assistant",
+      ...said(""),
+      tool_calls: [call("a", "add"), call("b", "look"), call("c", "look")],
+    },
+    ...(tool_failed !== undefined && { tool_failed }),
+  });
+  const after = [
+    { role: "tool", tool_call_id: "a", ...said("Error: 7 is no word") },
+    { role: "tool", tool_call_id: "b", ...said("Error: line 3") },
+  ];
+  const of = (tool_failed?: (boolean | null)[]) =>
+    failedCallsOf("ro_1", turn(tool_failed), after).map(({ tool, text }) => [tool, text]);
+  // Without a record, results that read like errors count.
+  expect(of()).toEqual([
+    ["add", "Error: 7 is no word"],
+    ["look", "Error: line 3"],
+  ]);
+  expect(of([false, null, true])).toEqual([
+    ["look", "Error: line 3"],
+    ["look", null],
+  ]);
+  const all = ["line 3", "7 is no word", "line 44"].map((text, at) => ({
+    rollout: `ro_${at}`,
+    turn: 0,
+    tool: "t",
+    text,
+  }));
+  expect(mostFrequent(all)?.text).toBe("line 3");
+  expect(mostFrequent([])).toBeNull();
 });
 
 const steps = (...rewards: readonly (number | null)[]) =>
@@ -104,7 +146,7 @@ test("the training that reaches the level first is the fastest, by steps, by tim
   const slow = { id: "slow", created_at: 1000, steps: steps(0.1, 0.2, null, 0.6) };
   const fast = { id: "fast", created_at: 1050, steps: steps(0.1, 0.7, 0.6) };
   const curves = (axis: "step" | "time" | "tokens") => [slow, fast].map((run) => curveOf(run, axis, 0));
-  expect(usualLevel(curves("step"))).toBe(0.4);
+  expect(usualLevel(curves("step"))).toEqual({ level: 0.4, lowest: 0.1, highest: 0.7 });
   const reached = (axis: "step" | "time" | "tokens") =>
     learningOf(curves(axis), 0.4).map(({ id, reached: at }) => [id, at]);
   expect(reached("step")).toEqual([
@@ -126,10 +168,18 @@ test("the training that reaches the level first is the fastest, by steps, by tim
   expect(hasAxis("tokens", [{ ...slow, steps: slow.steps.map((step) => ({ ...step, values: {} })) }])).toBe(false);
 });
 
+test("the slope is that of the smoothed line, by least squares, and a gap has no point", () => {
+  const run = { id: "r", created_at: 1000, steps: steps(0, 1, null, 1) };
+  const slope = (weight: number) => learningOf([curveOf(run, "step", weight)], 1)[0]?.slope;
+  // The points 0, 1 and 1 at 0, 1 and 3; smoothed by a half, 0, 0.5 and 0.75.
+  expect(slope(0)).toBeCloseTo(0.2857, 4);
+  expect(slope(0.5)).toBeCloseTo(0.2321, 4);
+});
+
 test("a point of another curve is no gap, and its value is the one before it", () => {
   const { at, values } = overlayOf([
-    { id: "a", at: [1, 3], rewards: [0.1, 0.3], smoothed: [0.1, 0.3] },
-    { id: "b", at: [2, 3], rewards: [0.2, null], smoothed: [0.2, null] },
+    { id: "a", at: [1, 3], smoothed: [0.1, 0.3] },
+    { id: "b", at: [2, 3], smoothed: [0.2, null] },
   ]);
   expect(at).toEqual([1, 2, 3]);
   expect(values).toEqual([

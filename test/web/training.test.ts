@@ -56,6 +56,8 @@ test("in two clicks a reader learns why the reward dropped at a step: scores, to
   await expect
     .poll(async () => plain(await textOf(causes)))
     .toMatch(/Failed calls of the tool multiply rose from 0 % to 100 %/);
+  await expect.poll(async () => plain(await textOf(causes))).toMatch(/Most often with bad arguments for multiply/);
+  expect(plain(await textOf(causes))).toMatch(/Rollouts with failed calls: \d+, the first \d+\./);
   expect(plain(await textOf(causes))).toMatch(/The score right fell from 0\.700 to 0\.\d+: −0\.\d+ of the reward/);
   expect(plain(await textOf(panel.getByRole("table", { name: /Rollouts that arrived/ })))).toMatch(
     /Mean reward 0\.\d+ 0\.\d+ −0\.\d+/,
@@ -65,6 +67,9 @@ test("in two clicks a reader learns why the reward dropped at a step: scores, to
   await page.getByRole("region", { name: "Step 3 against step 2" }).waitFor();
   await page.goBack();
   await panel.waitFor();
+  await causes.getByRole("link", { name: /^the first \d+$/ }).click();
+  await page.waitForURL(/rollouts\?filter=id/);
+  await page.goBack();
   await panel.getByRole("link", { name: "All rollouts of step 4" }).click();
   await expect.poll(() => new URL(page.url()).searchParams.get("filter")).toBe("step:4 superseded:false");
   await expect.poll(() => textOf(page.locator(".found-rollouts"))).toBe("20 rollouts");
@@ -80,11 +85,15 @@ test("in two clicks a reader learns which of several trainings learns fastest", 
   const curves = page.getByRole("region", { name: "Learning curves" });
   const said = async () => plain(await textOf(curves.getByRole("status")));
   await expect.poll(said).toMatch(/^steady learns fastest: it reaches a reward of 0\.\d+ after \d steps?\./);
+  await expect
+    .poll(async () => plain(await textOf(curves)))
+    .toMatch(/0\.\d+ is halfway between 0\.\d+, the lowest reward with which a line begins, and 0\.\d+, the highest/);
   const rows = plain(await textOf(curves.getByRole("table")));
   expect(rows).toContain("slow");
   await page.getByLabel("Reward to reach").fill("5");
   await expect.poll(said).toBe("None of these trainings has reached a reward of 5.");
   await page.getByLabel("Reward to reach").fill("0.5");
+  await expect.poll(async () => plain(await textOf(curves))).toContain("You chose 0.5.");
   await page.getByLabel("Draw by").selectOption("tokens");
   await expect.poll(said).toMatch(/^steady learns fastest: .* after \d+ tokens\./);
   expect(new URL(page.url()).searchParams.get("by")).toBe("tokens");

@@ -25,6 +25,7 @@ import {
   learningOf,
   type Measured,
   overlayOf,
+  type UsualLevel,
   usualLevel,
 } from "./learning.ts";
 import { RunName } from "./run-name.tsx";
@@ -59,13 +60,16 @@ function Curves({ runs, measured }: CurvesProps) {
   const axis = axes.find((one) => one === search["by"]) ?? "step";
   const smoothing = smoothingOf(search["smooth"]);
   const curves = measured.map((run) => curveOf(run, axis, Number(smoothing)));
-  const level = levelIn(search["level"]) ?? usualLevel(curves);
+  const usual = usualLevel(curves);
+  const chosen = levelIn(search["level"]);
   const scale = scaleOf(axis, curves);
-  if (level === null) return <p>No step of these trainings has a reward yet.</p>;
+  if (usual === null) return <p>No step of these trainings has a reward yet.</p>;
+  const level = chosen ?? usual.level;
   const learned = learningOf(curves, level);
   return (
     <>
       <Fastest learned={learned} level={level} axis={axis} runs={runs} />
+      <LevelText usual={usual} chosen={chosen} isSmoothed={smoothing !== "0"} />
       <CurvePlot curves={curves} runs={runs} scale={scale} isSmoothed={smoothing !== "0"} />
       <div className="row">
         <label className="row">
@@ -89,7 +93,7 @@ function Curves({ runs, measured }: CurvesProps) {
           />
         </label>
       </div>
-      <LearningTable learned={learned} level={level} axis={axis} />
+      <LearningTable learned={learned} level={level} axis={axis} isSmoothed={smoothing !== "0"} />
     </>
   );
 }
@@ -193,7 +197,37 @@ function Fastest({ learned, level, axis, runs }: FastestProps) {
   );
 }
 
-function LearningTable({ learned, level, axis }: Omit<FastestProps, "runs">) {
+interface LevelTextProps {
+  readonly usual: UsualLevel;
+  /** The reward that the reader chose; null for the usual one. */
+  readonly chosen: number | null;
+  readonly isSmoothed: boolean;
+}
+
+/** How "fastest" is computed. */
+function LevelText({ usual, chosen, isSmoothed }: LevelTextProps) {
+  const line = isSmoothed ? "smoothed line" : "line";
+  return (
+    <p className="soft">
+      The training whose {line} reaches this reward first learns fastest.{" "}
+      {chosen === null ? (
+        <>
+          {numberText(usual.level)} is halfway between {scoreText(usual.lowest)}, the lowest reward with which a line
+          begins, and {scoreText(usual.highest)}, the highest reward of a line.
+        </>
+      ) : (
+        `You chose ${numberText(chosen)}.`
+      )}{" "}
+      Change it in “Reward to reach”.
+    </p>
+  );
+}
+
+interface LearningTableProps extends Omit<FastestProps, "runs"> {
+  readonly isSmoothed: boolean;
+}
+
+function LearningTable({ learned, level, axis, isSmoothed }: LearningTableProps) {
   return (
     <Scroll label="Trainings">
       <table>
@@ -236,8 +270,9 @@ function LearningTable({ learned, level, axis }: Omit<FastestProps, "runs">) {
         </tbody>
       </table>
       <p className="soft">
-        Rewards are means of the rollouts that arrived in a step, smoothed as chosen. The slope is that of the straight
-        line through all measured steps.
+        Rewards are means of the rollouts that arrived in a step{isSmoothed && ", smoothed as the lines above"}. The
+        slope is that of the straight line that fits the {isSmoothed && "smoothed "}rewards of all measured steps best,
+        by least squares.
       </p>
     </Scroll>
   );

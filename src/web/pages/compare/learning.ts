@@ -13,8 +13,7 @@ export interface Curve {
   readonly id: string;
   /** Ascending: a step, seconds or tokens. */
   readonly at: readonly number[];
-  /** The mean reward of each step; null if it was not measured. */
-  readonly rewards: readonly (number | null)[];
+  /** The smoothed mean reward of each step; null if it was not measured. */
   readonly smoothed: readonly (number | null)[];
 }
 
@@ -34,7 +33,7 @@ export function hasAxis(axis: Axis, runs: readonly Measured[]): boolean {
 export function curveOf({ id, created_at, steps }: Measured, axis: Axis, weight: number): Curve {
   const inOrder = steps.filter(({ step }) => step > 0).sort((one, other) => one.step - other.step);
   const rewards = inOrder.map(({ values }) => values[REWARD] ?? null);
-  return { id, at: placesOf(inOrder, axis, created_at), rewards, smoothed: smooth(rewards, weight) };
+  return { id, at: placesOf(inOrder, axis, created_at), smoothed: smooth(rewards, weight) };
 }
 
 function placesOf(steps: readonly StepMetrics[], axis: Axis, began: number): number[] {
@@ -64,15 +63,23 @@ export function overlayOf(curves: readonly Curve[]): Overlay {
   return { at, values };
 }
 
-/** Halfway from the lowest first reward to the highest one, in hundredths; null if nothing was measured. */
-export function usualLevel(curves: readonly Curve[]): number | null {
+export interface UsualLevel {
+  /** Halfway between the two, in hundredths. */
+  readonly level: number;
+  /** The lowest of the rewards at which the curves begin, and the highest of all rewards. */
+  readonly lowest: number;
+  readonly highest: number;
+}
+
+/** The reward to reach if the reader chose none, from the smoothed rewards; null if nothing was measured. */
+export function usualLevel(curves: readonly Curve[]): UsualLevel | null {
   const values = curves.map(({ smoothed }) => smoothed.filter((value) => value !== null));
   const first = values.flatMap(([value]) => value ?? []);
   const all = values.flat();
   if (first.length === 0) return null;
   const lowest = first.reduce((least, value) => Math.min(least, value), Number.POSITIVE_INFINITY);
   const highest = all.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
-  return Math.round((lowest + highest) * 50) / 100;
+  return { level: Math.round((lowest + highest) * 50) / 100, lowest, highest };
 }
 
 export interface Learning {
@@ -85,7 +92,7 @@ export interface Learning {
   readonly best_at: number | null;
   /** Where the smoothed reward first reaches the level; null if it never does. */
   readonly reached: number | null;
-  /** Change of the reward per step, by least squares; null for fewer than two steps. */
+  /** Change of the smoothed reward per step, by least squares; null for fewer than two steps. */
   readonly slope: number | null;
 }
 
@@ -101,7 +108,7 @@ export function learningOf(curves: readonly Curve[], level: number): readonly Le
     );
 }
 
-function oneLearning({ id, at, rewards, smoothed }: Curve, level: number): Learning {
+function oneLearning({ id, at, smoothed }: Curve, level: number): Learning {
   const points = smoothed.flatMap((value, index) => (value === null ? [] : [{ value, at: at[index] ?? 0 }]));
   const best = points.reduce<(typeof points)[number] | null>(
     (top, point) => (top === null || point.value > top.value ? point : top),
@@ -114,7 +121,7 @@ function oneLearning({ id, at, rewards, smoothed }: Curve, level: number): Learn
     best: best?.value ?? null,
     best_at: best?.at ?? null,
     reached: points.find(({ value }) => value >= level)?.at ?? null,
-    slope: slopeOf(rewards),
+    slope: slopeOf(smoothed),
   };
 }
 

@@ -22,6 +22,7 @@ import { Stat, Stats } from "../../components/stat.tsx";
 import { TaskLine } from "../../components/task-name.tsx";
 import { useKeys } from "../../layout/keys.tsx";
 import { useDocumentTitle } from "../../layout/title.ts";
+import { FailedTools } from "./failed-tools.tsx";
 import { FirstDifference } from "./first-difference.tsx";
 import "./group.css";
 
@@ -120,6 +121,7 @@ function Group({ group }: { readonly group: GroupView }) {
         </label>
       )}
       <Members members={all ? group.members : current} />
+      <FailedTools members={current} />
       <FirstDifference members={current} />
     </>
   );

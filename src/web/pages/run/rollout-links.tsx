@@ -75,3 +75,17 @@ export function CountLink({ run, n, what, filter }: { run: string; n: number; wh
     </RolloutsLink>
   );
 }
+
+/** Links to the rollouts in which a call of a tool failed, by their ids, as many as fit in a filter. */
+export function FailingLink({ run, rollouts }: { readonly run: string; readonly rollouts: readonly string[] }) {
+  if (rollouts.length === 0) return countText(0);
+  const { filter, n } = idFilter(rollouts);
+  return (
+    <>
+      {n < rollouts.length && `${countText(rollouts.length)}, `}
+      <RolloutsLink run={run} filter={filter}>
+        {n < rollouts.length ? `the first ${countText(n)}` : countText(n)}
+      </RolloutsLink>
+    </>
+  );
+}

@@ -7,8 +7,11 @@ import { Loading } from "../../components/loading.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { type Cause, causesOf, type StepFacts, sharedTasks, type ToolCalls, toolCauses } from "./step-facts.ts";
 import { ROLLOUTS_READ } from "./step-tools.ts";
+import { ToolErrors } from "./tool-errors.tsx";
 
 interface CausesProps {
+  /** The id of the run. */
+  readonly run: string;
   readonly before: StepFacts;
   readonly now: StepFacts;
   readonly hasTools: boolean;
@@ -17,7 +20,7 @@ interface CausesProps {
   readonly toolsThen: ReadonlyMap<string, ToolCalls> | undefined;
 }
 
-export function Causes({ before, now, hasTools, tools, toolsThen }: CausesProps) {
+export function Causes({ run, before, now, hasTools, tools, toolsThen }: CausesProps) {
   if (before.rollouts === 0 || now.rollouts === 0) return null;
   const causes = causesOf(before, now);
   const ofTools = tools === undefined || toolsThen === undefined ? null : toolCauses(toolsThen, tools);
@@ -29,6 +32,7 @@ export function Causes({ before, now, hasTools, tools, toolsThen }: CausesProps)
           <li key={`${cause.kind} ${cause.name}`}>
             <CauseText cause={cause} />
             {cause.kind === "tools" && !toolsThen?.has(cause.name) && " It was not called in the step before."}
+            {cause.kind === "tools" && <ToolErrors run={run} tools={cause.name} calls={tools?.get(cause.name)} />}
           </li>
         ))}
         {causes.length === 0 && <li>No score, share or length changed much.</li>}

@@ -143,7 +143,7 @@ function Details({ run, series, step, before }: DetailsProps) {
       {error !== null && <ErrorNote error={error} onRetry={again} />}
       {facts === undefined && now.error === null && <Loading what="the rollouts of the step" />}
       {facts !== undefined && factsThen !== undefined && (
-        <Causes before={factsThen} now={facts} {...both} hasTools={hasTools(run)} />
+        <Causes run={run.id} before={factsThen} now={facts} {...both} hasTools={hasTools(run)} />
       )}
       <div className="columns">
         <MeasureTable series={series} step={step} before={before} />

@@ -1,6 +1,7 @@
 /** What the rollouts of one step were like, and how two steps differ. Pure: takes rows of the list of rollouts. */
 import type { RolloutSummary } from "../../../contract/rollout-list.ts";
 import type { OutlineTurn } from "../../../contract/turns.ts";
+import { failedIn } from "./failed-calls.ts";
 
 export interface TaskFacts {
   readonly task_key: string | null;
@@ -173,6 +174,8 @@ function ofLength(kind: Cause["kind"], before: number | null, now: number | null
 export interface ToolCalls {
   readonly calls: number;
   readonly failed: number;
+  /** The rollouts with a failed call, each with the first turn that has one, from 0. */
+  readonly failing: readonly { readonly rollout: string; readonly turn: number }[];
 }
 
 /** Tools whose share of failed calls changed much, the largest change first. */
@@ -187,18 +190,21 @@ export function toolCauses(
 }
 
 /**
- * Adds the calls of the turns. A failure without a record is guessed from the text of the result, which is in the next
- * turn. A turn that calls several tools counts under all their names together, because an outline does not say which
- * of them failed.
+ * Adds the calls of a rollout's turns. A turn that calls several tools counts under all their names together, because
+ * an outline does not say which of them failed.
  */
-export function countTools(turns: readonly OutlineTurn[], counts: Map<string, ToolCalls>): void {
-  for (const [at, { tool_calls, tools, tool_calls_failed }] of turns.entries()) {
+export function countTools(rollout: string, turns: readonly OutlineTurn[], counts: Map<string, ToolCalls>): void {
+  for (const [at, turn] of turns.entries()) {
+    const { index, tool_calls, tools } = turn;
     if (tool_calls === 0) continue;
-    const next = turns[at + 1];
-    const guessed = next === undefined || next.after !== undefined ? 0 : next.failed;
-    const failed = Math.min(tool_calls, tool_calls_failed ?? guessed);
+    const failed = failedIn(turn, turns[at + 1]);
     const name = tools.join(" and ");
-    const known = counts.get(name) ?? { calls: 0, failed: 0 };
-    counts.set(name, { calls: known.calls + tool_calls, failed: known.failed + failed });
+    const known = counts.get(name) ?? { calls: 0, failed: 0, failing: [] };
+    const isFirst = failed > 0 && !known.failing.some((one) => one.rollout === rollout);
+    counts.set(name, {
+      calls: known.calls + tool_calls,
+      failed: known.failed + failed,
+      failing: isFirst ? [...known.failing, { rollout, turn: index }] : known.failing,
+    });
   }
 }

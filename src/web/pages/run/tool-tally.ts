@@ -127,7 +127,8 @@ export class ToolCounts {
   }
 }
 
-function formOf(text: string): string {
+/** The beginning of a result without its numbers and quoted texts. */
+export function formOf(text: string): string {
   return text
     .slice(0, SHOWN)
     .replace(/"[^"]*"/g, '"…"')

@@ -11,7 +11,7 @@ import { Loading } from "../../components/loading.tsx";
 import { Scroll } from "../../components/scroll.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { hasEnded } from "./progress.ts";
-import { COUNTED, idFilter, RolloutsLink } from "./rollout-links.tsx";
+import { COUNTED, FailingLink, RolloutsLink } from "./rollout-links.tsx";
 import { type AnswerForm, ToolCounts, type ToolTally } from "./tool-tally.ts";
 
 /**
@@ -150,20 +150,6 @@ function CallsLink({ run, name, calls, metrics }: CallsLinkProps) {
     <RolloutsLink run={run} filter={`${printName(metric)}>0 ${COUNTED}`} sort={`-${printName(metric)}`}>
       {countText(calls)}
     </RolloutsLink>
-  );
-}
-
-/** Links to the rollouts in which a call of the tool failed, by their ids, as many as fit in a filter. */
-function FailingLink({ run, rollouts }: { readonly run: string; readonly rollouts: readonly string[] }) {
-  if (rollouts.length === 0) return countText(0);
-  const { filter, n } = idFilter(rollouts);
-  return (
-    <>
-      {n < rollouts.length && `${countText(rollouts.length)}, `}
-      <RolloutsLink run={run} filter={filter}>
-        {n < rollouts.length ? `the first ${countText(n)}` : countText(n)}
-      </RolloutsLink>
-    </>
   );
 }
 
