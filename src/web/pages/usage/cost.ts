@@ -1,6 +1,6 @@
 /** Adds up what usage cost: the calls of models, and what the platform charged. Pure; amounts are micro-dollars. */
 import type { UsageBucket, UsageResult } from "../../../billing/wire.ts";
-import { dollarsText } from "../../components/format.ts";
+import { dollarsText, NOTHING } from "../../components/format.ts";
 
 export interface UsageCost {
   readonly policy: number;
@@ -11,6 +11,7 @@ export interface UsageCost {
   readonly tokens: number;
   /** Calls of the policy and of judges. */
   readonly calls: number;
+  readonly judgeCalls: number;
   /** Those whose cost is unknown: it is in no sum. */
   readonly unpriced: number;
 }
@@ -28,6 +29,7 @@ export function costOf(results: readonly UsageResult[]): UsageCost {
       (result) => result.input_tokens + result.output_tokens + result.judge_input_tokens + result.judge_output_tokens,
     ),
     calls,
+    judgeCalls: sum(({ judge_calls }) => judge_calls),
     unpriced: Math.max(0, calls - sum(({ priced_calls }) => priced_calls)),
   };
 }
@@ -47,7 +49,15 @@ export function totalText(cost: UsageCost): string {
   return total === 0 ? "unknown" : `${dollarsText(total)} or more`;
 }
 
-/** What calls of models cost. */
+/** What calls of models cost, judges included. */
 export function modelsText(cost: UsageCost): string {
   return totalText({ ...cost, platform: 0 });
+}
+
+export function policyText(cost: UsageCost): string {
+  return totalText({ ...cost, platform: 0, judges: 0 });
+}
+
+export function judgesText(cost: UsageCost): string {
+  return cost.judgeCalls === 0 ? NOTHING : totalText({ ...cost, platform: 0, policy: 0 });
 }
