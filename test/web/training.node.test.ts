@@ -6,6 +6,7 @@ import { differenceText, dollarsText, numberText, percentText, scoreText } from 
 import { pointText, valueAt } from "../../src/web/components/plot-point.ts";
 import { curveOf, hasAxis, learningOf, overlayOf, usualLevel } from "../../src/web/pages/compare/learning.ts";
 import { textDifference } from "../../src/web/pages/compare/text-difference.ts";
+import { lastRewards } from "../../src/web/pages/home/last-rewards.ts";
 import { stateDifference } from "../../src/web/pages/rollout/state-difference.ts";
 import { failedCallsOf, mostFrequent } from "../../src/web/pages/run/failed-calls.ts";
 import { isBinary, rewardSeries } from "../../src/web/pages/run/reward-series.ts";
@@ -166,6 +167,13 @@ test("the training that reaches the level first is the fastest, by steps, by tim
     ["slow", null],
   ]);
   expect(hasAxis("tokens", [{ ...slow, steps: slow.steps.map((step) => ({ ...step, values: {} })) }])).toBe(false);
+});
+
+test("the last rewards of a training have no steps without a reward, in the order of the steps", () => {
+  const { rewards, smoothed } = lastRewards(steps(0, 1, null, 1).reverse());
+  expect(rewards.map(({ step }) => step)).toEqual([1, 2, 4]);
+  expect(smoothed.map((value) => Number(value.toFixed(3)))).toEqual([0, 0.4, 0.64]);
+  expect(lastRewards(steps(null))).toEqual({ rewards: [], smoothed: [] });
 });
 
 test("the slope is that of the smoothed line, by least squares, and a gap has no point", () => {
