@@ -1,4 +1,5 @@
 import { useRef, useState } from "react";
+import type { Known } from "./known.ts";
 
 export type ControlProps = Readonly<Record<"id" | "value" | "aria-describedby", string>> & {
   readonly required: boolean;
@@ -12,18 +13,29 @@ interface ChoiceOrTextProps {
   /** In the field of a text. */
   readonly placeholder: string | undefined;
   /** What exists. */
-  readonly values: readonly string[];
+  readonly choices: Pick<Known<string>, "data" | "isReading">;
 }
 
 /** The value of the choice of a text of one's own. No name begins with a space. */
 const OTHER = " other";
 
-/** A choice from what exists, or a text; only a text if nothing is known to exist. */
-export function ChoiceOrText({ control, label, placeholder, values }: ChoiceOrTextProps) {
+/**
+ * A choice from what exists, or a text; only a text if nothing is known to exist. While that is read, a choice without
+ * options has its place.
+ */
+export function ChoiceOrText({ control, label, placeholder, choices }: ChoiceOrTextProps) {
   const { value, onChange } = control;
   const [writes, setWrites] = useState(false);
   const field = useRef<HTMLInputElement>(null);
   const text = { type: "text", autoComplete: "off", spellCheck: false, placeholder } as const;
+  const { data: values, isReading } = choices;
+  if (isReading) {
+    return (
+      <select {...control} disabled>
+        <option value={value}>reading…</option>
+      </select>
+    );
+  }
   if (values.length === 0) return <input {...control} {...text} />;
   const isOther = writes || (value !== "" && !values.includes(value));
   const choose = (chosen: string) => {

@@ -9,7 +9,7 @@ import { useAddress } from "../../address.ts";
 import { Shown } from "../../components/shown.tsx";
 import { useKept } from "../../kept.ts";
 import { useMay } from "../../layout/session.tsx";
-import { FieldInput, textFor, useKnown, valuesFor } from "./field-input.tsx";
+import { FieldInput } from "./field-input.tsx";
 import {
   type Field,
   foldFields,
@@ -23,6 +23,7 @@ import {
   sectionsOf,
   withoutSecrets,
 } from "./fields.ts";
+import { choicesFor, textFor, useKnown } from "./known.ts";
 import { chosenOf, textsOf } from "./preset.ts";
 import { type Built, buildRequest, type Written } from "./request.ts";
 import { Snippets } from "./snippets.tsx";
@@ -93,7 +94,7 @@ export function RunForm({ environments, first, short = false, from, unnamed }: R
           field={field}
           value={textFor(field, known, written[paramOf(field)] ?? "")}
           wrong={wrongAt(paramOf(field))}
-          values={valuesFor(field, known, written)}
+          choices={choicesFor(field, known, written)}
           onChange={(text) => write(paramOf(field), text)}
         />
       ))}

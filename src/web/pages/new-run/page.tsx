@@ -3,6 +3,7 @@
  * with), and what the form reads from it.
  */
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import type { EnvironmentView, RunView } from "../../../contract/run.ts";
 import { useAddress } from "../../address.ts";
 import { api } from "../../client.ts";
@@ -11,9 +12,9 @@ import { Loading } from "../../components/loading.tsx";
 import { useEnvironments } from "../../components/use-environments.ts";
 import { useMay } from "../../layout/session.tsx";
 import { useDocumentTitle } from "../../layout/title.ts";
-import { ENDPOINTS } from "./field-input.tsx";
 import { labelOf } from "./fields.ts";
 import { RunForm } from "./form.tsx";
+import { ENDPOINTS } from "./known.ts";
 import { inlineJudges } from "./preset.ts";
 
 export function Page() {
@@ -23,10 +24,11 @@ export function Page() {
   const preset = usePreset(search["from"]);
   const { run, unnamed } = preset;
   const name = search["environment"] ?? nameIn(run, data);
-  const named = useNamed(name, data);
+  const named = useNamed(name, error === null ? data : []);
   const first = named.data ?? data?.find((one) => isNamed(one, name)) ?? data?.[0];
   const failed = [{ error, refetch }, preset, named].filter((one) => one.error !== null);
-  const isLoading = data === undefined || preset.isLoading || named.isLoading;
+  const isLoading = (data === undefined && error === null) || preset.isLoading || named.isLoading;
+  const hasForm = preset.error === null && named.error === null && !isLoading && (data ?? named.data) !== undefined;
   return (
     <main>
       <h1>New run</h1>
@@ -34,17 +36,46 @@ export function Page() {
       {failed.map((one) => (
         <ErrorNote key={String(one.error)} error={one.error} onRetry={one.refetch} />
       ))}
-      {failed.length === 0 && isLoading && <Loading what="environments" />}
-      {failed.length === 0 && !isLoading && (
+      {data === undefined && error !== null && <NameEnvironment name={name} />}
+      {isLoading && <Loading what="environments" />}
+      {hasForm && (
         <RunForm
-          key={run?.id ?? ""}
-          environments={named.data === undefined ? data : [named.data, ...data]}
+          key={`${run?.id ?? ""} ${data === undefined ? labelOf(named.data) : ""}`}
+          environments={[...(named.data === undefined ? [] : [named.data]), ...(data ?? [])]}
           first={first}
           from={run}
           unnamed={unnamed}
         />
       )}
     </main>
+  );
+}
+
+/** Writes the name of an environment, if the list of them cannot be read. */
+function NameEnvironment({ name = "" }: { readonly name: string | undefined }) {
+  const [, change] = useAddress();
+  const [text, setText] = useState(name);
+  return (
+    <form
+      className="row"
+      onSubmit={(event) => {
+        event.preventDefault();
+        change({ environment: text.trim() || undefined }, { replace: false });
+      }}
+    >
+      <label className="row">
+        Environment
+        <input
+          value={text}
+          required
+          maxLength={500}
+          autoComplete="off"
+          spellCheck={false}
+          onChange={({ target }) => setText(target.value)}
+        />
+      </label>
+      <button type="submit">Open</button>
+    </form>
   );
 }
 
@@ -57,11 +88,14 @@ function usePreset(id: string | undefined) {
     enabled: id !== undefined,
     staleTime: Number.POSITIVE_INFINITY,
   });
-  const endpoints = useQuery({ ...ENDPOINTS, enabled: id !== undefined && mayReadEndpoints });
+  const needsEndpoints = id !== undefined && mayReadEndpoints;
+  const endpoints = useQuery({ ...ENDPOINTS, enabled: needsEndpoints });
+  // The form reads them too, and must stay while it does.
+  const isWaiting = needsEndpoints && !endpoints.isFetched;
   // Without the complete list, the ids are left as they are.
   const ids = endpoints.data?.has_more === false ? endpoints.data.data.map((one) => one.id) : null;
   const unnamed = data === undefined || ids === null ? [] : inlineJudges(data, ids);
-  return { run: data, unnamed, error, isLoading: isLoading || endpoints.isLoading, refetch };
+  return { run: data, unnamed, error, isLoading: isLoading || isWaiting, refetch };
 }
 
 /** The environment of a run. One that comes with the deployment has only its present version. */
