@@ -31,9 +31,10 @@ test("from the first page, one click shows what today cost and where, and a seco
     await expect.poll(() => textOf(section(page, name))).toMatch(/\$0\.0*[1-9]/);
   }
   expect(await textOf(section(page, "By project"))).toContain("default");
-  // Usage is not counted by the model of a judge: its cost is beside that of the model that it judged, with a name.
-  const columns = await section(page, "By model").getByRole("columnheader").allInnerTexts();
-  expect(columns.slice(0, 4)).toEqual(["Model", "Cost", "The model", "Judges of its rollouts"]);
+  // Usage is not counted by the model of a judge: its cost is in the row of the model that it judged, with a name.
+  expect(await textOf(section(page, "By model").getByRole("row").filter({ hasText: /^new/ }))).toMatch(
+    /of it, for the judges of its rollouts: \$0\.0\d/,
+  );
   expect(await section(page, "By model").getByRole("rowheader", { name: "judge", exact: true }).count()).toBe(0);
   const all = await textOf(cost);
   await section(page, "By model").getByRole("button", { name: "new", exact: true }).click();

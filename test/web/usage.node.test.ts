@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { UsageResult } from "../../src/billing/wire.ts";
-import { costOf, judgesText, policyText, totalText } from "../../src/web/pages/usage/cost.ts";
+import { costOf, judgesText, totalText } from "../../src/web/pages/usage/cost.ts";
 import { DAY_S, dayId, dayText, hourText, periodOf } from "../../src/web/pages/usage/period.ts";
 
 /** 30 November 2026, 16:05 UTC. */
@@ -35,7 +35,7 @@ test("a total is a lower bound if the cost of some calls is unknown", () => {
   expect(totalText(costOf([result({ priced_calls: 0 })]))).toBe("unknown");
   expect(totalText(costOf([]))).toBe("$0.00");
   const judged = costOf([priced, result({ judge_calls: 2, priced_calls: 6, judge_micros: 400_000 })]);
-  expect([policyText(judged), judgesText(judged), totalText(judged)]).toEqual(["$0.30", "$0.40", "$0.90"]);
+  expect([judgesText(judged), totalText(judged)]).toEqual(["$0.40", "$0.90"]);
   expect(judgesText(costOf([priced]))).toBe("–");
   expect(costOf([priced, priced])).toMatchObject({ rollouts: 2, tokens: 20, calls: 8, unpriced: 0 });
 });

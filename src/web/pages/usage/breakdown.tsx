@@ -4,7 +4,7 @@ import type { UsageBucket, UsageGroup, UsageResult } from "../../../billing/wire
 import { countText, dollarsText } from "../../components/format.ts";
 import { Scroll } from "../../components/scroll.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { costOf, judgesText, policyText, totalOf, totalText, type UsageCost } from "./cost.ts";
+import { costOf, judgesText, modelsText, totalOf, totalText, type UsageCost } from "./cost.ts";
 
 interface BreakdownProps {
   readonly group: UsageGroup;
@@ -28,35 +28,24 @@ const NAME_OF = {
 interface CostColumn {
   readonly name: string;
   readonly text: (cost: UsageCost) => string;
+  /** A part of the cost. */
+  readonly isPart?: boolean;
 }
 
-/**
- * The parts of the cost only if there are several. Judges are counted for the rollouts that they judged: usage does not
- * have the model of a judge.
- */
-function columnsOf(group: UsageGroup, costs: readonly UsageCost[]): readonly CostColumn[] {
-  const isOfModel = group === "model";
-  const judges = { name: isOfModel ? "Judges of its rollouts" : "Judges", text: judgesText };
-  const platform = { name: "Platform", text: ({ platform: micros }: UsageCost) => dollarsText(micros) };
-  const parts = [
-    ...(costs.some(({ judgeCalls }) => judgeCalls > 0) ? [judges] : []),
-    ...(costs.some((cost) => cost.platform !== 0) ? [platform] : []),
-  ];
-  return [
-    { name: "Cost", text: totalText },
-    ...(parts.length > 0 ? [{ name: isOfModel ? "The model" : "Models", text: policyText }, ...parts] : []),
-    { name: "Rollouts", text: ({ rollouts }) => countText(rollouts) },
-    { name: "Tokens", text: ({ tokens }) => countText(tokens) },
-  ];
-}
+const COLUMNS: readonly CostColumn[] = [
+  { name: "Cost", text: totalText },
+  { name: "Models, judges", text: modelsText, isPart: true },
+  { name: "Platform", text: ({ platform }) => dollarsText(platform), isPart: true },
+  { name: "Rollouts", text: ({ rollouts }) => countText(rollouts) },
+  { name: "Tokens", text: ({ tokens }) => countText(tokens) },
+];
 
 export function Breakdown({ group, buckets, nameOf, onPick }: BreakdownProps) {
   const [all, setAll] = useState(false);
   const rows = rowsOf(buckets, group);
-  const columns = columnsOf(
-    group,
-    rows.map(({ cost }) => cost),
-  );
+  // Without charges of the platform, calls of models are the whole cost.
+  const isCharged = rows.some(({ cost }) => cost.platform !== 0);
+  const columns = isCharged ? COLUMNS : COLUMNS.filter(({ isPart }) => !isPart);
   const shown = all ? rows : rows.slice(0, FIRST);
   return (
     <section>
@@ -90,6 +79,7 @@ export function Breakdown({ group, buckets, nameOf, onPick }: BreakdownProps) {
                   {columns.map(({ name, text }) => (
                     <td key={name} className="numeric">
                       {text(cost)}
+                      {group === "model" && name === "Cost" && <JudgesOf cost={cost} />}
                     </td>
                   ))}
                 </tr>
@@ -105,6 +95,12 @@ export function Breakdown({ group, buckets, nameOf, onPick }: BreakdownProps) {
       )}
     </section>
   );
+}
+
+/** Usage is not counted by the model of a judge: its cost is in the row of the model that it judged. */
+function JudgesOf({ cost }: { readonly cost: UsageCost }) {
+  if (cost.judgeCalls === 0) return null;
+  return <span className="second soft">of it, for the judges of its rollouts: {judgesText(cost)}</span>;
 }
 
 function rowsOf(buckets: readonly UsageBucket[], group: UsageGroup) {

@@ -54,10 +54,6 @@ export function modelsText(cost: UsageCost): string {
   return totalText({ ...cost, platform: 0 });
 }
 
-export function policyText(cost: UsageCost): string {
-  return totalText({ ...cost, platform: 0, judges: 0 });
-}
-
 export function judgesText(cost: UsageCost): string {
   return cost.judgeCalls === 0 ? NOTHING : totalText({ ...cost, platform: 0, policy: 0 });
 }
