@@ -64,8 +64,31 @@ test("from the list of runs two clicks lead to a rollout on which the judge and 
     ["judge default", "−0.500"],
     ["score correct", "1.000"],
   ]);
+  const apart = rows.first().getByRole("listitem");
+  await expect
+    .poll(() => textOf(apart.first()))
+    .toMatch(/^What is item \d+\? (right, people wrong|wrong, people right)$/);
   await rows.first().getByRole("link").first().click();
   await page.getByRole("region", { name: "Review" }).getByText("judge default:").waitFor();
+  expect(wrong).toEqual([]);
+});
+
+test("all rollouts on which a judge and people differ are shown on request", async () => {
+  const { id } = await client.runs.create({
+    ...{ name: "much reviewed", environment: "reverse-text", model: "old", endpoint: { base_url: stage.model } },
+    num_examples: 7,
+  });
+  for await (const _ of client.runs.events(id));
+  const { data } = await client.rollouts.list(id);
+  for (const { id: rollout } of data) await client.reviews.put(rollout, { reward: 1, why: "it is right" });
+  const { page, wrong } = await tabAt(`/runs/${id}`);
+  const row = page.getByRole("region", { name: "Judges and people" }).locator("tbody tr").first();
+  await expect.poll(() => row.getByRole("listitem").count()).toBe(5);
+  await row.getByRole("button", { name: "Show 2 more" }).click();
+  expect(await row.getByRole("listitem").count()).toBe(7);
+  const tasks = await row.getByRole("link").allInnerTexts();
+  expect(new Set(tasks).size).toBe(7);
+  expect(tasks.join(" ")).toContain("Reverse");
   expect(wrong).toEqual([]);
 });
 

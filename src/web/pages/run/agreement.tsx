@@ -1,6 +1,5 @@
 /** How far the run's scores and judges agree with the people who reviewed its rollouts: the worst first. */
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import type { AgreementItem, RunAgreement } from "../../../contract/agreement.ts";
 import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
@@ -8,9 +7,7 @@ import { countText, NOTHING, percentText, scoreText } from "../../components/for
 import { Scroll } from "../../components/scroll.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { useFrozen } from "../../frozen.ts";
-
-/** Rollouts that a row links to. */
-const LINKED = 5;
+import { Disagreements } from "./disagreements.tsx";
 
 export function agreementKey(runId: string): readonly string[] {
   return ["agreement", runId];
@@ -28,12 +25,17 @@ export function Agreement({ run }: { readonly run: string }) {
     <section aria-labelledby="judges-and-people">
       <h2 id="judges-and-people">Judges and people</h2>
       {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
-      {data !== undefined && <AgreementTable agreement={data} />}
+      {data !== undefined && <AgreementTable run={run} agreement={data} />}
     </section>
   );
 }
 
-function AgreementTable({ agreement: { reviews, rollouts, items } }: { readonly agreement: RunAgreement }) {
+interface AgreementTableProps {
+  readonly run: string;
+  readonly agreement: RunAgreement;
+}
+
+function AgreementTable({ run, agreement: { reviews, rollouts, items } }: AgreementTableProps) {
   const reviewed = items.filter(({ n, people }) => n > 0 || people.pairs > 0);
   if (reviewed.length === 0) {
     return (
@@ -64,7 +66,7 @@ function AgreementTable({ agreement: { reviews, rollouts, items } }: { readonly 
           </thead>
           <tbody>
             {reviewed.map((item) => (
-              <AgreementRow key={`${item.of} ${item.name}`} item={item} />
+              <AgreementRow key={`${item.of} ${item.name}`} run={run} item={item} />
             ))}
           </tbody>
         </table>
@@ -79,7 +81,7 @@ const WHY_NONE = {
   too_large: "values too large",
 } as const;
 
-function AgreementRow({ item }: { readonly item: AgreementItem }) {
+function AgreementRow({ run, item }: { readonly run: string; readonly item: AgreementItem }) {
   const { of, name, n, kappa, ci95, reason, agreement, people } = item;
   return (
     <tr>
@@ -92,33 +94,8 @@ function AgreementRow({ item }: { readonly item: AgreementItem }) {
       <td className="numeric">{countText(n)}</td>
       <td className="numeric">{percentText(people.agreement)}</td>
       <td>
-        <Disagreements item={item} />
+        <Disagreements run={run} item={item} />
       </td>
     </tr>
-  );
-}
-
-function Disagreements({ item: { disagreements } }: { readonly item: AgreementItem }) {
-  const frozen = useFrozen();
-  if (disagreements.length === 0) return NOTHING;
-  const left = disagreements.length - LINKED;
-  return (
-    <ul className="plain row">
-      {disagreements.slice(0, LINKED).map(({ rollout_id, given, people }) => {
-        const text = `${String(given)}, people ${String(people)}`;
-        return (
-          <li key={rollout_id}>
-            {frozen ? (
-              <Shown text={text} most={60} />
-            ) : (
-              <Link to="/rollouts/$id" params={{ id: rollout_id } as never} search={{} as never}>
-                <Shown text={text} most={60} />
-              </Link>
-            )}
-          </li>
-        );
-      })}
-      {left > 0 && <li className="soft">and {countText(left)} more</li>}
-    </ul>
   );
 }
