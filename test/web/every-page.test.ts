@@ -41,7 +41,12 @@ const paths = [
 beforeAll(async () => {
   const client = new RollcallClient({ baseUrl: stage.url, apiKey: stage.key });
   const other = await playTraining(client, stage.url, "another training", [{ right: 3 }, { right: 7, misuses: true }]);
-  paths.push(`/compare?runs=${training},${other}`, `/runs/${other}?step=2`, `/runs/${other}?tab=tools`);
+  paths.push(
+    `/compare?runs=${training},${other}`,
+    `/runs/${other}?step=2`,
+    `/runs/${other}?tab=tools`,
+    `/runs/${other}/groups/5`,
+  );
 });
 
 interface Violation {

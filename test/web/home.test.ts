@@ -33,7 +33,7 @@ test("from the first page, one click shows what today cost and where, and a seco
   expect(await textOf(section(page, "By project"))).toContain("default");
   // Usage is not counted by the model of a judge: its cost is in the row of the model that it judged, with a name.
   expect(await textOf(section(page, "By model").getByRole("row").filter({ hasText: /^new/ }))).toMatch(
-    /of it, for the judges of its rollouts: \$0\.0\d/,
+    /of this, judges of its rollouts: \$0\.0\d/,
   );
   expect(await section(page, "By model").getByRole("rowheader", { name: "judge", exact: true }).count()).toBe(0);
   const all = await textOf(cost);

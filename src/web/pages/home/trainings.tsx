@@ -28,10 +28,10 @@ export function Trainings({ runs }: { readonly runs: readonly RunView[] }) {
           <thead>
             <tr>
               <th scope="col">Training</th>
-              <th scope="col">Mean reward by step</th>
               <th scope="col" className="numeric">
                 Last reward
               </th>
+              <th scope="col">Mean reward by step</th>
             </tr>
           </thead>
           <tbody>
@@ -71,11 +71,6 @@ function TrainingRow({ run }: { readonly run: RunView }) {
           <Shown text={environment.id} most={60} />, <Shown text={model} most={60} />, <Ago at={created_at} />
         </span>
       </th>
-      <td>
-        {error !== null && <Shown text={`could not be read: ${messageOf(error)}`} most={200} />}
-        {data !== undefined && data.rewards.length === 0 && <span className="soft">no step has a reward</span>}
-        {data !== undefined && data.rewards.length > 0 && <Sparkline values={data.smoothed} text={lineText(data)} />}
-      </td>
       <td className="numeric">
         {last !== undefined && (
           <>
@@ -86,6 +81,11 @@ function TrainingRow({ run }: { readonly run: RunView }) {
             </span>
           </>
         )}
+      </td>
+      <td>
+        {error !== null && <Shown text={`could not be read: ${messageOf(error)}`} most={200} />}
+        {data !== undefined && data.rewards.length === 0 && <span className="soft">no step has a reward</span>}
+        {data !== undefined && data.rewards.length > 0 && <Sparkline values={data.smoothed} text={lineText(data)} />}
       </td>
     </tr>
   );

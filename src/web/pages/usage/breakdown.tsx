@@ -100,7 +100,7 @@ export function Breakdown({ group, buckets, nameOf, onPick }: BreakdownProps) {
 /** Usage is not counted by the model of a judge: its cost is in the row of the model that it judged. */
 function JudgesOf({ cost }: { readonly cost: UsageCost }) {
   if (cost.judgeCalls === 0) return null;
-  return <span className="second soft">of it, for the judges of its rollouts: {judgesText(cost)}</span>;
+  return <span className="second soft">of this, judges of its rollouts: {judgesText(cost)}</span>;
 }
 
 function rowsOf(buckets: readonly UsageBucket[], group: UsageGroup) {
