@@ -11,7 +11,7 @@ test("a transcript has the head, each turn with its calls next to their results,
 outcome    scored · reward 1.100
 run        run_1
 task       1 (group 1, slot 0, attempt 0)
-stop       an answer without a tool call
+stop       answer without a tool call
 used       2 turns, 200 + 40 tokens, 75 ms at the model
 began      2026-11-21 10:52:09Z
 

@@ -40,7 +40,7 @@ test("a rollout whose answer hit its token limit says so in the list, in its hea
     await mark.waitFor();
     expect(await mark.getAttribute("title")).toBe("an answer was cut off at a token limit");
     await expect.poll(() => textOf(page.locator("[data-row]"))).toContain("12 and");
-    expect(await textOf(page.locator("[data-row] .td").last())).toBe("an answer without a tool call");
+    expect(await textOf(page.locator("[data-row] .td").last())).toBe("answer without a tool call");
     await page.locator("[data-row] a").first().click();
     await page.getByText("an answer was cut off at a token limit").waitFor();
     expect(await textOf(page.locator(".turn-head"))).toContain("answer cut off at its token limit");
