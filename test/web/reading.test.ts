@@ -33,9 +33,8 @@ test("with keys alone: a run's rollout, its judge's reason, a copy of the turn, 
   await press(page, "j", "j");
   await expect.poll(() => focused(page, "data-row")).toBe("1");
   await press(page, "Enter");
-  // A review by a person looks alike, and has no model.
-  const judged = page.locator(".judgement").filter({ hasText: "Model asked" });
-  expect(await textOf(judged.locator("dd pre"))).toMatch(/the reply names/);
+  await page.locator(".judgement").first().waitFor();
+  expect(await textOf(page.locator(".judgement dd pre"))).toMatch(/the reply names/);
   await press(page, "c");
   await page.getByText("Turn 1 was copied").waitFor();
   const copied = await inPage(page, "navigator.clipboard.readText()");
@@ -154,7 +153,8 @@ async function numbersOf(page: Page) {
   return {
     stats: await texts(".stat"),
     bins: await texts(".histogram li"),
-    metrics: await texts(".run .columns ~ * td, .run table td"),
+    // The file has no questions of tasks, which name the rollouts on which judges and people differ.
+    metrics: await texts(":is(.run .columns ~ * td, .run table td):not(:has(.disagreements))"),
     outcomes: (await texts(".outcome-classes li")).map((text) => text.split("\n")[0]),
   };
 }
