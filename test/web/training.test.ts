@@ -106,7 +106,7 @@ test("in two clicks a reader learns which of several trainings learns fastest", 
 test("the first page shows the last reward of each training and the line of its rewards", async () => {
   const { page, wrong } = await tabAt("/");
   const row = page.getByRole("table").getByRole("row").filter({ hasText: "dropping" });
-  await expect.poll(async () => plain(await textOf(row))).toMatch(/dropping .* 0\.\d{3} step 5, best possible 1\.1$/);
+  await expect.poll(async () => plain(await textOf(row))).toMatch(/dropping .* 0\.\d{3} step 5, best possible 1\.1/);
   const line = row.getByRole("img");
   expect(await line.getAttribute("aria-label")).toMatch(/^the last 5 steps, smoothed: from 0\.\d+ to 0\.\d+$/);
   expect(wrong).toEqual([]);
