@@ -33,8 +33,9 @@ test("with keys alone: a run's rollout, its judge's reason, a copy of the turn, 
   await press(page, "j", "j");
   await expect.poll(() => focused(page, "data-row")).toBe("1");
   await press(page, "Enter");
-  await page.locator(".judgement").first().waitFor();
-  expect(await textOf(page.locator(".judgement dd pre"))).toMatch(/the reply names/);
+  // A review by a person looks alike, and has no model.
+  const judged = page.locator(".judgement").filter({ hasText: "Model asked" });
+  expect(await textOf(judged.locator("dd pre"))).toMatch(/the reply names/);
   await press(page, "c");
   await page.getByText("Turn 1 was copied").waitFor();
   const copied = await inPage(page, "navigator.clipboard.readText()");
