@@ -71,8 +71,14 @@ export const TrainerTarget = z
   });
 export type TrainerTarget = z.output<typeof TrainerTarget>;
 
-const { kind: _kind, num_examples: _n, rollouts_per_example: _k, min_scored: _m, answer_cache: _c, ...shared } =
-  EvalRequest.shape;
+const {
+  kind: _kind,
+  num_examples: _n,
+  rollouts_per_example: _k,
+  min_scored: _m,
+  answer_cache: _c,
+  ...shared
+} = EvalRequest.shape;
 
 export const InitialWeights = z.strictObject({
   location: ShownText.max(2048).describe("as the fleet's update mode expects it"),
