@@ -106,6 +106,13 @@ test("a run fills in the form with its settings, without the verdict of its gate
   });
 });
 
+test("a run that used cached answers fills in that, and its command has the flag", () => {
+  const written = textsOf({ ...RUN, answer_cache: true }, ENVIRONMENT);
+  const { request } = buildRequest({ ...chosenOf(RUN), environment: "shop@1.0.0", fields: fieldsOf(), written });
+  expect(request).toMatchObject({ answer_cache: true });
+  expect(snippetOf("CLI", request, "http://127.0.0.1:8787")).toContain("--cache");
+});
+
 test("a judge whose endpoint was inline has no endpoint in the form, and keeps its model", () => {
   expect(inlineJudges(RUN, ["ep_b"])).toEqual([]);
   const written = textsOf(RUN, ENVIRONMENT, inlineJudges(RUN, ["ep_a"]));

@@ -50,7 +50,7 @@ export function sectionsOf(kind: Kind, place: Place, environment: EnvironmentVie
     { name: "Tasks", fields: [...datasetFields(environment), ...(kind === "eval" ? EVAL_TASKS : []), ...ORDER] },
     { name: "Model", fields: [...PLACE_FIELDS[place], MODEL], hasPlace: true },
     { name: "Judges", fields: judgeFields(environment), isRare: environment?.judges.length === 0 },
-    { name: "Sampling", fields: SAMPLING, isRare: true },
+    { name: "Sampling", fields: kind === "eval" ? [...SAMPLING, ANSWER_CACHE] : SAMPLING, isRare: true },
     ...(kind === "training" ? [{ name: "Training", fields: [...TRAINING, ...TRAINING_AT[place]] }] : []),
     { name: "Limits", fields: kind === "eval" ? [...LIMIT_FIELDS, MIN_SCORED] : LIMIT_FIELDS, isRare: true },
     { name: "To find the run again", fields: FOUND_BY, isRare: true },
@@ -197,6 +197,16 @@ const LIMIT_FIELDS: readonly Field[] = [
   { path: ["limits", "deadline_s"], label: "Seconds of the run", kind: "number" },
   { path: ["limits", "max_retries"], label: "Retries per call", kind: "integer", placeholder: "2" },
 ];
+const ANSWER_CACHE: Field = {
+  ...{
+    path: ["answer_cache"],
+    label: "Use cached answers",
+    kind: "choice",
+    options: [true, false],
+    placeholder: "false",
+  },
+  help: "a call that was answered before is not made again; needs temperature 0",
+};
 const MIN_SCORED: Field = {
   ...{ path: ["min_scored"], label: "Share that must be scored", kind: "number", placeholder: "0.95" },
   help: "else the run fails",

@@ -145,6 +145,7 @@ const FLAGS: Readonly<Record<string, FlagPrinter>> = {
   max_concurrent: flag("-c"),
   sampling: flagsOfSampling,
   shuffle: (value) => ({ flags: value === true ? ["--shuffle"] : [] }),
+  answer_cache: (value) => ({ flags: value === true ? ["--cache"] : [] }),
   seed: flag("--seed"),
   max_cost_micros: (value) => ({ flags: [`--max-cost ${Number(value) / 1_000_000}`] }),
   judges: flagsOfJudges,
