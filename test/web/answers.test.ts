@@ -23,13 +23,16 @@ const link = (name: string) => (page: Page) => page.getByRole("link", { name, ex
 test("in one click a reader learns which tasks flipped between two models, and how the answers differ", async () => {
   const model = await startScriptedModel({
     reply: ({ model: name, messages }) => {
-      const [, letters = ""] = /Reverse: (\w+)/.exec(textIn(messages.at(-1))) ?? [];
-      return name === "reverser" || letters < "m" ? [...letters].reverse().join("") : `It is ${letters}.`;
+      const [, last = ""] = /Count to (\d+)/.exec(textIn(messages.at(-1))) ?? [];
+      const said = name === "counter" || Number(last) < 6 ? last : "0";
+      return `I have counted. It is \\boxed{${said}}.`;
     },
   });
   try {
-    const shared = { environment: "reverse-text", endpoint: { base_url: model.url }, num_examples: 12 };
-    for (const name of ["reverser", "half-reverser"]) {
+    const rows = Array.from({ length: 12 }, (_, at) => ({ question: `Count to ${at + 1}.`, answer: `#### ${at + 1}` }));
+    // No other test has runs of this environment.
+    const shared = { environment: "gsm8k", endpoint: { base_url: model.url }, dataset: rows };
+    for (const name of ["counter", "half-counter"]) {
       const { id } = await client.runs.create({ ...shared, model: name });
       for await (const _ of client.runs.events(id));
     }
@@ -37,12 +40,12 @@ test("in one click a reader learns which tasks flipped between two models, and h
     await model.stop();
   }
   const { page, wrong } = await tabAt("/");
-  const row = page.getByRole("rowgroup").filter({ hasText: "half-reverser" });
+  const row = page.getByRole("rowgroup").filter({ hasText: "half-counter" });
   expect(await click(page, () => row.getByRole("link", { name: "Compare 2 models" }))).toBe(1);
   const sides = page.getByRole("region", { name: "Outputs side by side" });
   await sides.waitFor();
   expect(await sides.count()).toBe(1);
-  expect(plain(await textOf(sides))).toMatch(/Turn (half-)?reverser (half-)?reverser 1/);
+  expect(plain(await textOf(sides))).toMatch(/Turn (half-)?counter (half-)?counter 1/);
   expect(await sides.locator("del").count()).toBeGreaterThan(0);
   expect(await sides.locator("ins").count()).toBeGreaterThan(0);
   expect(plain(await textOf(page.locator("main")))).toContain(

@@ -42,8 +42,9 @@ test("with keys alone: a run's rollout, its judge's reason, a copy of the turn, 
   expect(copied).toMatch(/What is item \d+\?[\s\S]*(It is answer|I do not know)/);
   await press(page, "g", "r");
   await page.locator("[data-row]").first().waitFor();
-  // Newest first: the two evals are the last of the suite's five runs.
-  await expect.poll(() => page.locator("[data-row]").count()).toBeGreaterThanOrEqual(5);
+  // Other tests have made runs: only these two have such a name.
+  await page.goto(`${stage.url}/runs?search=model`);
+  await expect.poll(() => page.locator("[data-row]", { hasText: "the old model" }).count()).toBe(1);
   const at = async (name: string) =>
     Number(await page.locator("[data-row]", { hasText: name }).getAttribute("data-row"));
   const [old, newer] = [await at("the old model"), await at("the new model")];
