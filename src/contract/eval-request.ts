@@ -120,7 +120,10 @@ const EvalFields = z.strictObject({
 function refuseCache({ answer_cache, sampling, fleet }: z.infer<typeof EvalFields>, context: z.RefinementCtx): void {
   if (!answer_cache) return;
   const refuse = (message: string) => context.addIssue({ code: "custom", path: ["answer_cache"], message });
-  if (sampling.temperature !== 0) refuse("needs sampling.temperature 0: other answers are drawn at random");
+  const { temperature, extra_body = {} } = sampling;
+  if (temperature !== 0 || Object.hasOwn(extra_body ?? {}, "temperature")) {
+    refuse("needs sampling.temperature 0: other answers are drawn at random");
+  }
   if (fleet !== undefined) refuse("needs an endpoint: the weights of a fleet change");
 }
 

@@ -65,7 +65,7 @@ export const LIMITS = {
    */
   inlineTrajectoryBytes: 32 * KIB,
   /** The largest answer of a model that is kept for the same call at temperature 0, and for how long at most. */
-  cachedAnswerBytes: 256 * KIB,
+  cachedAnswerBytes: 64 * KIB,
   answersKeptMs: 60 * 86_400_000,
   /** Inline trajectories in one reply between objects. */
   inlinePageBytes: 8 * MIB,

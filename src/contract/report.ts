@@ -108,7 +108,7 @@ export const RunReport = named("RunReport", {
     )
     .meta({ example: { platform_ms: { p50: 5.66, p99: 22.63 } } }),
   calls: Count.describe(
-    "calls sent to the model; once all rollouts have ended, calls − turns are retries and restarts",
+    "calls sent to the model; once all rollouts have ended, calls − turns are retries and restarts, if no turn came from the cache",
   ).meta({
     example: 2,
   }),

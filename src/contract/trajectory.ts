@@ -114,7 +114,7 @@ export interface Turn {
    * its answer came from the cache.
    */
   readonly calls: number;
-  /** True if its answer came from the project's cache: its usage was paid for by an earlier turn. */
+  /** True if its answer came from the project's cache: its usage was paid for by another turn. */
   readonly from_cache?: true;
   readonly latency_ms: number;
   readonly response_id: string | null;

@@ -331,7 +331,7 @@ export function isPaid({ from_cache }: Pick<Turn, "from_cache">): boolean {
   return from_cache !== true;
 }
 
-/** All calls sent, including the outstanding turn's: calls − turns is the cost of restarts and retries. */
+/** All calls sent, including the outstanding turn's. Beyond one for each turn that is paid for they are repeats. */
 export function callsOf(rollout: Rollout): number {
   const answered = ownTurns(rollout).reduce((sum, turn) => sum + turn.calls, 0);
   return answered + (rollout.refused_calls ?? 0) + (rollout.intent?.calls ?? 0);

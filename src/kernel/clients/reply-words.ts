@@ -31,14 +31,20 @@ export function shortly(text: string, api_key: string | null): string {
   return withoutKey(text, api_key).slice(0, LONGEST_QUOTE);
 }
 
+/** Spaces, and characters that are not shown. */
+const INVISIBLE = /[\s\p{C}]+/gu;
+/** A character as HTML writes it: by its number, or by the name of a mark. */
+const [NUMBERED, NAMED] = [/&#\w+;/, /&\w+;/];
+
 /**
  * The beginning of a reply that is not JSON, on one line. Empty if it may have the key in a form that is not removed:
- * broken over lines, or with escapes.
+ * with other characters in between, or with escapes.
  */
 export function beginningOf(reply: string, api_key: string | null): string {
   const clean = replyWithoutKey(reply.slice(0, READ_FOR_QUOTE), api_key);
-  if (mayHoldKey(() => clean.replaceAll(/\s/g, ""), api_key)) return "";
-  return shortly(clean.replaceAll(/[\s\p{Cc}]+/gu, " ").trim(), api_key);
+  const mayBeEscaped = api_key !== null && (NUMBERED.test(clean) || (NAMED.test(clean) && /\W/.test(api_key)));
+  if (mayBeEscaped || mayHoldKey(() => clean.replaceAll(INVISIBLE, ""), api_key)) return "";
+  return shortly(clean.replaceAll(INVISIBLE, " ").trim(), api_key);
 }
 
 /** A member of a value of any type. */

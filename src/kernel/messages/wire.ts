@@ -235,6 +235,8 @@ export interface GroupsMessage extends Address {
   readonly kind: "groups";
   readonly sent_at: number;
   readonly rollouts: readonly (readonly [group: number, slot: number, attempt: number])[];
+  /** They begin with stored turns, or take over stored trajectories, which may be large. */
+  readonly carries?: true;
 }
 
 /**

@@ -2,9 +2,10 @@
  * Answers of a project's models to calls at temperature 0, in R2, so that a run that asks for it (`answer_cache`) does
  * not pay for the same call again.
  *
- * Invariants. A key contains all that decides an answer: the endpoint's address, and the whole body of the call. Calls
- * of training runs and of fleets, whose weights change, are neither looked up nor kept. An answer is kept before its
- * turn is written: if the process is killed between the two, the call is answered from here. The cache may fail: an
+ * Invariants. A key contains all that decides an answer: the address that gave it, and the whole body of the call. Calls
+ * of training runs and of fleets, whose weights change, are neither looked up nor kept. An answer is kept beside the
+ * work that follows it, which does not wait. If the process is killed before the turn is written, its answer may be
+ * found here: it is known by its idempotency key, and counts as the answer that was paid for. The cache may fail: an
  * answer that is not found is requested, and an answer that could not be kept still counts. Entries lie in folders by
  * time, so that old ones are deleted without an index.
  */
@@ -26,75 +27,123 @@ const PERIOD_MS = LIMITS.answersKeptMs / 2;
 
 type CachingSpec = Pick<RolloutSpec, "scope" | "run_id" | "rollout_id" | "answer_cache" | "fleet" | "policy_version">;
 
+interface StoredAnswer {
+  readonly response: ModelResponse;
+  /** Of the call that was answered. */
+  readonly idempotency_key: string;
+}
+
+/** `from_cache` is absent if it answers this very call, which was sent before and whose turn was lost. */
+export interface FoundAnswer {
+  readonly response: ModelResponse;
+  readonly from_cache?: true;
+}
+
+/** Limits the wait for a connection. */
+type During = (wait: Promise<void>) => Promise<void>;
+
 export class AnswerCache {
   readonly #env: Env;
   readonly #spec: CachingSpec;
-  readonly #open: OpenEndpoint;
   readonly #calls: Subrequests;
   readonly #now: () => number;
+  readonly #opens: OpenEndpoint;
+  /** The address that the endpoint had when it was opened last. */
+  #address: string | null = null;
+  readonly #keeping = new Set<Promise<void>>();
 
   constructor(env: Env, spec: CachingSpec, open: OpenEndpoint, calls: Subrequests, now: () => number) {
     this.#env = env;
     this.#spec = spec;
-    this.#open = open;
+    this.#opens = open;
     this.#calls = calls;
     this.#now = now;
   }
 
-  /** Null if the answer is not there, or the call is not cached. */
-  async find(call: TurnCall): Promise<ModelResponse | null> {
-    if (!this.#holds(call)) return null;
-    const hash = await this.#hashOf(call);
-    if (hash === null) return null;
-    try {
-      const period = periodAt(this.#now());
-      for (const each of [period, period - 1]) {
-        const text = await this.#read(answerKey(this.#spec.scope, each, hash));
-        if (text !== null) return { ...(JSON.parse(text) as ModelResponse), latency_ms: 0 };
-      }
-    } catch (thrown) {
-      logError("an answer could not be looked up in the cache", idsOf(this.#spec), thrown);
+  /** Opens the endpoint for a call. An answer is kept under the address that was opened for it. */
+  readonly open: OpenEndpoint = async (fresh) => {
+    const access = await this.#opens(fresh);
+    this.#address = access.base_url;
+    return access;
+  };
+
+  /** Whether the answer to this call may be found or kept. */
+  holds(call: TurnCall): boolean {
+    const { answer_cache = false, fleet, policy_version } = this.#spec;
+    const isFixed = answer_cache && fleet === undefined && policy_version === undefined;
+    // What is sent: `extra_body` may have another temperature.
+    return isFixed && requestBody(call)["temperature"] === 0;
+  }
+
+  /** Null if the answer is not there. Throws only what `during` throws. */
+  async find(call: TurnCall, during: During): Promise<FoundAnswer | null> {
+    const address = await this.#openedAddress();
+    if (address === null) return null;
+    const hash = hashOf(address, call);
+    const period = periodAt(this.#now());
+    for (const each of [period, period - 1]) {
+      const stored = await this.#read(answerKey(this.#spec.scope, each, hash), during);
+      if (stored === null) continue;
+      const { response, idempotency_key } = JSON.parse(stored) as StoredAnswer;
+      if (idempotency_key === call.idempotency_key) return { response };
+      return { response: { ...response, latency_ms: 0 }, from_cache: true };
     }
     return null;
   }
 
-  /** An answer that is too large is not kept. */
-  async keep(call: TurnCall, response: ModelResponse): Promise<void> {
-    if (!this.#holds(call)) return;
-    const text = JSON.stringify(response);
-    if (exceedsUtf8(text, LIMITS.cachedAnswerBytes)) return;
-    const hash = await this.#hashOf(call);
-    if (hash === null) return;
-    const key = answerKey(this.#spec.scope, periodAt(this.#now()), hash);
+  /** Begins to keep the answer of a call that was sent. One that is too large is not kept. */
+  keep(call: TurnCall, response: ModelResponse): void {
+    const { idempotency_key } = call;
+    const text = JSON.stringify({ response, idempotency_key } satisfies StoredAnswer);
+    if (this.#address === null || exceedsUtf8(text, LIMITS.cachedAnswerBytes)) return;
+    const key = answerKey(this.#spec.scope, periodAt(this.#now()), hashOf(this.#address, call));
+    const keeping = this.#write(key, text).finally(() => this.#keeping.delete(keeping));
+    this.#keeping.add(keeping);
+  }
+
+  /** Resolves when nothing is being kept. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#keeping);
+  }
+
+  /** Null if the endpoint cannot be opened: the call itself will report that, or wait. */
+  async #openedAddress(): Promise<string | null> {
+    try {
+      return (await this.open(false)).base_url;
+    } catch (thrown) {
+      if (!(thrown instanceof EndpointUnusable)) this.#log("an endpoint could not be opened for the cache", thrown);
+      return null;
+    }
+  }
+
+  /** Null if it is not there, or cannot be read. */
+  async #read(key: string, during: During): Promise<string | null> {
+    return await this.#calls.inTurn(async () => {
+      try {
+        const object = await this.#env.STORE.get(key);
+        return object === null ? null : await object.text();
+      } catch (thrown) {
+        this.#log("an answer could not be looked up in the cache", thrown);
+        return null;
+      }
+    }, during);
+  }
+
+  async #write(key: string, text: string): Promise<void> {
     try {
       await this.#calls.inTurn(() => this.#env.STORE.put(key, text));
     } catch (thrown) {
-      logError("an answer could not be kept in the cache", idsOf(this.#spec), thrown);
+      this.#log("an answer could not be kept in the cache", thrown);
     }
   }
 
-  #holds({ sampling }: TurnCall): boolean {
-    const { answer_cache = false, fleet, policy_version } = this.#spec;
-    return answer_cache && fleet === undefined && policy_version === undefined && sampling.temperature === 0;
+  #log(what: string, thrown: unknown): void {
+    logError(what, idsOf(this.#spec), thrown);
   }
+}
 
-  /** Null if the endpoint cannot be opened: the call itself will report that. */
-  async #hashOf(call: TurnCall): Promise<string | null> {
-    try {
-      const { base_url } = await this.#open(false);
-      return sha256Hex(JSON.stringify([ROLLOUT_SCHEMA, base_url, requestBody(call), call.max_seq_len ?? null]));
-    } catch (thrown) {
-      if (thrown instanceof EndpointUnusable) return null;
-      throw thrown;
-    }
-  }
-
-  #read(key: string): Promise<string | null> {
-    return this.#calls.inTurn(async () => {
-      const object = await this.#env.STORE.get(key);
-      return object === null ? null : await object.text();
-    });
-  }
+function hashOf(address: string, call: TurnCall): string {
+  return sha256Hex(JSON.stringify([ROLLOUT_SCHEMA, address, requestBody(call), call.max_seq_len ?? null]));
 }
 
 function periodAt(now: number): number {

@@ -135,42 +135,57 @@ export function modelCaller(
   calls: Subrequests,
   turn: () => Promise<void> | null,
 ): CallModel {
-  return async ({ from, waitMs, latestMs, leave, mayLeave }, controller) => {
-    const { signal } = controller;
-    const offered = await tools(from);
-    const asked = turnCall(spec, from, player, offered);
-    if ("kind" in asked) return asked;
-    const kept = await answers.find(asked);
-    if (kept !== null) return { kind: "answered", response: kept, from_cache: true };
+  /** `late`: time has passed since the step began, so it may not fit into the alarm any more. */
+  const send = async (
+    { from, waitMs, latestMs, leave, mayLeave }: Departure,
+    { asked, offered, late }: { readonly asked: TurnCall; readonly offered: OfferedTools; readonly late: boolean },
+    controller: AbortController,
+  ): ReturnType<CallModel> => {
     const call = (by?: CalledBy) => {
       leave();
       const made = by === undefined ? asked : turnCall(spec, from, player, offered, by);
       return "kind" in made ? asked : made;
     };
     const largeTurn = turn();
-    let waited = largeTurn !== null;
+    let waited = late || largeTurn !== null;
     if (largeTurn !== null) await largeTurn;
+    return await calls.inTurn<Awaited<ReturnType<CallModel>>>(
+      async (connection) => {
+        if (waited && !mayLeave()) return { kind: "later" };
+        return await reach({ from, call, controller, connection, waitMs: Math.min(waitMs, latestMs()) });
+      },
+      async (wait) => {
+        waited = true;
+        await waitUntil(wait, controller, latestMs());
+      },
+    );
+  };
+  return async (departure, controller) => {
+    const { from, latestMs } = departure;
+    const offered = await tools(from);
+    const asked = turnCall(spec, from, player, offered);
+    if ("kind" in asked) return asked;
+    const { signal } = controller;
     try {
-      const came = await calls.inTurn<Awaited<ReturnType<CallModel>>>(
-        async (connection) => {
-          if (waited && !mayLeave()) return { kind: "later" };
-          return await reach({ from, call, controller, connection, waitMs: Math.min(waitMs, latestMs()) });
-        },
-        async (wait) => {
-          waited = true;
-          const late = setTimeout(() => controller.abort(), Math.min(LONGEST_TIMER_MS, Math.max(0, latestMs())));
-          try {
-            await unlessAborted(wait, signal);
-          } finally {
-            clearTimeout(late);
-          }
-        },
-      );
-      if (came.kind === "answered") await answers.keep(asked, came.response);
+      if (!answers.holds(asked)) return await send(departure, { asked, offered, late: false }, controller);
+      const kept = await answers.find(asked, (wait) => waitUntil(wait, controller, latestMs()));
+      if (kept !== null) return { kind: "answered", ...kept };
+      const came = await send(departure, { asked, offered, late: true }, controller);
+      if (came.kind === "answered") answers.keep(asked, came.response);
       return came;
     } catch (thrown) {
       if (signal.aborted && thrown === signal.reason) return { kind: "aborted" };
       throw thrown;
     }
   };
+}
+
+/** Waits at most so many milliseconds; after them, the call is aborted. */
+async function waitUntil(wait: Promise<void>, controller: AbortController, mostMs: number): Promise<void> {
+  const late = setTimeout(() => controller.abort(), Math.min(LONGEST_TIMER_MS, Math.max(0, mostMs)));
+  try {
+    await unlessAborted(wait, controller.signal);
+  } finally {
+    clearTimeout(late);
+  }
 }

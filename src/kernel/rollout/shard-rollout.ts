@@ -95,6 +95,7 @@ export class ShardRollout {
   #longestMs: number | null = null;
   #driver: RolloutDriver | null = null;
   #clock: StageClock | null = null;
+  #answers: AnswerCache | null = null;
   #playing = false;
   /** True: its alarm was started before, and its process died. */
   #again = false;
@@ -271,6 +272,8 @@ export class ShardRollout {
     } catch (thrown) {
       return await this.#failedWith(this.#store.spec(), thrown);
     } finally {
+      await this.#answers?.settled();
+      this.#answers = null;
       this.#memory.leave();
       this.#store.letGo();
       this.#playing = false;
@@ -384,9 +387,9 @@ export class ShardRollout {
     const fetch = rolloutFetch(env, now, opened, this.#callsOf(clock));
     this.#ownsDatabase = needs.includes("sql");
     const sql = sqlOf(ctx, env, spec, this.#store, clock);
-    const open = endpointOpener(env, spec.scope, spec, now);
-    const reach = this.#noting(reachOf(env, spec, { open, calls, now }));
-    const answers = new AnswerCache(env, spec, open, calls, now);
+    const answers = new AnswerCache(env, spec, endpointOpener(env, spec.scope, spec, now), calls, now);
+    this.#answers = answers;
+    const reach = this.#noting(reachOf(env, spec, { open: answers.open, calls, now }));
     const seed = `${spec.seed}/${spec.example_id}/${spec.slot}/${spec.attempt}`;
     const opening = { rollout_id: spec.rollout_id, row: rollout, seed, secrets: opened.secrets };
     const ownTools = (of: Rollout) => toolsFor(environment, of);

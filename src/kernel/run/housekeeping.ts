@@ -112,7 +112,11 @@ export class RunHousekeeping {
 
   /** Notifies webhooks of events, and the audit log of released reservations. Never throws. */
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
-    await this.#views.storeReport(spec);
+    try {
+      await this.#views.storeReport(spec);
+    } catch (thrown) {
+      logError("report of the run", idsOf(spec), thrown);
+    }
     await this.#telling.tell(spec, subrequests);
     await this.#releases.tell(spec, subrequests);
   }

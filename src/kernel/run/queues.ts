@@ -24,7 +24,12 @@ export function groupsMessages(spec: RunSpec, places: readonly RolloutSlot[], se
     run_id: spec.run_id,
     sent_at: sentAt,
     rollouts: chunk.map(({ group, slot, attempt }) => [group, slot, attempt] as const),
+    ...(mayCarry(spec, chunk) && { carries: true }),
   }));
+}
+
+function mayCarry({ fork, rescore }: RunSpec, places: readonly RolloutSlot[]): boolean {
+  return fork !== undefined || rescore !== undefined || places.some(({ attempt }) => attempt > 0);
 }
 
 /** How many scoring groups one message names. */

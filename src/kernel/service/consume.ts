@@ -128,7 +128,9 @@ function mostlyWait(messages: readonly RunMessage[]): boolean {
 /** The part of what one invocation may handle at once; infinite for messages that mostly compute. */
 function partOf(message: RunMessage): number {
   if (message.kind === "judgement") return message.members / MEMBERS_AT_ONCE;
-  return message.kind === "groups" ? message.rollouts.length / PLACES_PER_MESSAGE : Number.POSITIVE_INFINITY;
+  return message.kind === "groups" && message.carries !== true
+    ? message.rollouts.length / PLACES_PER_MESSAGE
+    : Number.POSITIVE_INFINITY;
 }
 
 /** Returns the steps of counted work that it took; 0 if it counts none. */

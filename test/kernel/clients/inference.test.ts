@@ -59,6 +59,9 @@ test.each([
   [`${"x ".repeat(480)}${"y".repeat(30)}${KEY}`, `: ${"x ".repeat(100)}`],
   [`${btoa(KEY).slice(0, 16)}\n${btoa(KEY).slice(16)}`, ""],
   ["<p>\\u0072k_abc1234567890-wxyz</p>", ""],
+  ["<p>rk_abc1234567890&#45;wxyz</p>", ""],
+  ["<p>rk_abc1234567890&dash;wxyz</p>", ""],
+  [[...KEY].join("\0"), ""],
   ["", ""],
 ])("a body that is not JSON is quoted without the key, or not at all: %j", async (text, quote) => {
   const model = await startScriptedModel({ reply: () => ({ fault: { kind: "garbage", text } }) });

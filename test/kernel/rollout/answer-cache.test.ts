@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { ModelResponse } from "../../../src/contract/trajectory.ts";
+import type { OpenEndpoint } from "../../../src/kernel/endpoint/call.ts";
 import { answersFolder } from "../../../src/kernel/kit/names.ts";
 import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
 import type { TurnCall } from "../../../src/kernel/messages/endpoint-wire.ts";
@@ -88,6 +89,7 @@ test("a run that does not ask for the cache, another model, body, address or pro
 test.each([
   [{ sampling: {} }, "needs sampling.temperature 0"],
   [{ sampling: { temperature: 0.2 } }, "needs sampling.temperature 0"],
+  [{ sampling: { temperature: 0, extra_body: { temperature: 1 } } }, "needs sampling.temperature 0"],
   [{ endpoint: undefined, fleet: "any" }, "needs an endpoint"],
 ])("a request for the cache with %j is refused: %s", async (more, message) => {
   const refused = await platform.post("/v1/runs", { ...cached("any"), ...more });
@@ -104,13 +106,13 @@ test("a training run has no cache: the field is refused", async () => {
   expect(await refused.json()).toMatchObject({ error: { message: expect.stringContaining("answer_cache") } });
 });
 
-test("if the process dies after an answer was kept and before its turn was written, the answer is not asked for again", async () => {
+test("a rollout whose process died while it called finds an answer that another rollout was given meanwhile", async () => {
   const model = script(RIGHT, undefined, { held: true });
   const runs = [await platform.start(cached(model, { dataset: questions(1) }))];
   const [asked] = await requestsOf(model, 1);
   runs.push(await platform.start(cached(model, { dataset: questions(1) })));
   await requestsOf(model, 2);
-  // The first run's answer is kept. The second run has sent the same call, and dies before its answer.
+  // The second run has sent the same call, and dies before its answer.
   await release(asked?.idempotency_key ?? "");
   const [first, second] = [runs[0]?.id ?? "", runs[1]?.id ?? ""];
   await platform.ended(first);
@@ -132,54 +134,100 @@ const RESPONSE: ModelResponse = {
   ...{ prompt_ids: null, completion_ids: null, completion_logprobs: null, policy_version: null, latency_ms: 80 },
 };
 
-function cacheAt(now: number, { scope }: TestApi, more: object = {}, store = env.STORE): AnswerCache {
-  const spec = { scope, run_id: "run", rollout_id: "rollout", answer_cache: true, ...more };
-  const open = async () => ({ base_url: "https://model.test/v1", api_key: null, send: fetch });
+const OPENED = { base_url: "https://model.test/v1", api_key: null, send: fetch };
+
+function cacheAt(
+  now: number,
+  { scope }: TestApi,
+  { store = env.STORE, open = async () => OPENED }: { readonly store?: R2Bucket; readonly open?: OpenEndpoint } = {},
+): AnswerCache {
+  const spec = { scope, run_id: "run", rollout_id: "rollout", answer_cache: true };
   return new AnswerCache({ ...env, STORE: store }, spec, open, new Subrequests(), () => now);
+}
+
+async function keep(cache: AnswerCache, call = CALL, response = RESPONSE): Promise<void> {
+  await cache.open(false);
+  cache.keep(call, response);
+  await cache.settled();
+}
+
+/** Another rollout makes the call. */
+function find(cache: AnswerCache, call = CALL) {
+  return cache.find({ ...call, idempotency_key: "another" }, (wait) => wait);
 }
 
 test("an answer is kept for one to two periods; then it is not found, and is deleted", async () => {
   const api = await openPlatform();
   const start = 10 * PERIOD_MS;
   const drop = (now: number) => dropAnswers(env, api.scope, now, 1, new Subrequests());
-  await cacheAt(start, api).keep(CALL, RESPONSE);
-  await cacheAt(start, api).keep({ ...CALL, model: "n" }, RESPONSE);
+  await keep(cacheAt(start, api));
+  await keep(cacheAt(start, api), { ...CALL, model: "n" });
   const before = start + 2 * PERIOD_MS - 1;
-  expect(await cacheAt(before, api).find(CALL)).toEqual({ ...RESPONSE, latency_ms: 0 });
+  expect(await find(cacheAt(before, api))).toEqual({ response: { ...RESPONSE, latency_ms: 0 }, from_cache: true });
   expect(await drop(before)).toBe(false);
-  expect(await cacheAt(start + 2 * PERIOD_MS, api).find(CALL)).toBeNull();
+  expect(await find(cacheAt(start + 2 * PERIOD_MS, api))).toBeNull();
   // One a slice.
   expect([await drop(start + 2 * PERIOD_MS), await drop(start + 2 * PERIOD_MS)]).toEqual([true, false]);
   expect(await keysUnder(answersFolder(api.scope))).toEqual([]);
   expect(await hasAnswers(env, api.scope, new Subrequests())).toBe(false);
 });
 
+test("the answer to a call whose turn was lost counts as its own, and not as one from the cache", async () => {
+  const api = await openPlatform();
+  await keep(cacheAt(0, api));
+  expect(await cacheAt(0, api).find(CALL, (wait) => wait)).toEqual({ response: RESPONSE });
+});
+
+test("an answer is kept under the address that gave it, although the endpoint has another one by then", async () => {
+  const api = await openPlatform();
+  const cache = cacheAt(0, api);
+  await cache.open(false);
+  const moved = { open: async () => ({ ...OPENED, base_url: "https://elsewhere.test/v1" }) };
+  cache.keep(CALL, RESPONSE);
+  await cache.settled();
+  expect(await find(cacheAt(0, api, moved))).toBeNull();
+  expect(await find(cacheAt(0, api))).toMatchObject({ from_cache: true });
+});
+
+const MANY_TEMPERATURES = { temperature: 0, extra_body: { temperature: 1 } };
+
 test.each([
-  ["temperature 0.1", { ...CALL, sampling: { temperature: 0.1 } }, {}],
+  ["another temperature", { ...CALL, sampling: { temperature: 0.1 } }, {}],
+  ["another temperature in extra_body", { ...CALL, sampling: MANY_TEMPERATURES }, {}],
   ["the server's own temperature", { ...CALL, sampling: {} }, {}],
   ["the weights of a training run", CALL, { policy_version: 3 }],
   ["the weights of a fleet", CALL, { fleet: { id: "fl_1" } }],
-])("an answer of %s is never kept", async (_, call, more) => {
-  const api = await openPlatform();
-  await cacheAt(0, api, more).keep(call, RESPONSE);
-  expect(await keysUnder(answersFolder(api.scope))).toEqual([]);
+  ["a run without the cache", CALL, { answer_cache: false }],
+])("a call with %s is not cached", (_, call, more) => {
+  const spec = { scope: platform.scope, run_id: "run", rollout_id: "rollout", answer_cache: true };
+  const cacheOf = (of: typeof spec) =>
+    new AnswerCache(
+      env,
+      of,
+      async () => OPENED,
+      new Subrequests(),
+      () => 0,
+    );
+  expect(cacheOf(spec).holds(CALL)).toBe(true);
+  expect(cacheOf({ ...spec, ...more }).holds(call)).toBe(false);
 });
 
 test("an answer above the limit of size is not kept", async () => {
   const api = await openPlatform();
   const content = "x".repeat(LIMITS.cachedAnswerBytes);
-  await cacheAt(0, api).keep(CALL, { ...RESPONSE, message: { role: "assistant", content } });
-  expect(await cacheAt(0, api).find(CALL)).toBeNull();
+  await keep(cacheAt(0, api), CALL, { ...RESPONSE, message: { role: "assistant", content } });
+  expect(await keysUnder(answersFolder(api.scope))).toEqual([]);
 });
 
-test("a store that fails costs the cached answer, not the call", async () => {
+test("a store or a database that fails costs the cached answer, not the call", async () => {
   const logged = vi.spyOn(console, "error").mockImplementation(() => undefined);
   try {
-    const fails = () => Promise.reject(new Error("R2 is down"));
-    const store = new Proxy(env.STORE, { get: () => fails });
-    expect(await cacheAt(0, platform, {}, store).find(CALL)).toBeNull();
-    await cacheAt(0, platform, {}, store).keep(CALL, RESPONSE);
-    expect(logged).toHaveBeenCalledTimes(2);
+    const store = new Proxy(env.STORE, { get: () => () => Promise.reject(new Error("R2 is down")) });
+    expect(await find(cacheAt(0, platform, { store }))).toBeNull();
+    await keep(cacheAt(0, platform, { store }));
+    const down = { open: () => Promise.reject(new Error("D1 is down")) };
+    expect(await find(cacheAt(0, platform, down))).toBeNull();
+    expect(logged).toHaveBeenCalledTimes(4);
   } finally {
     logged.mockRestore();
   }
