@@ -108,12 +108,32 @@ const ENDPOINT: readonly Edit[] = [
     "src/kernel/endpoint/lease-state.ts",
     ["kernel/endpoint/leases.node"],
     [
-      ["filter(([, { lease_until }]) => lease_until > now)", "filter(([, { lease_until }]) => lease_until > 0)"],
+      ["if (lease_until <= now) expired.push(run_id);", "if (lease_until <= 0) expired.push(run_id);"],
       ["told_at === null ? now : told_at + NOTIFY_AGAIN_MS;", "told_at === null ? now : now + NOTIFY_AGAIN_MS;"],
       [
-        "const quota = Math.min(fairQuota, freeOf(holdingsOf(left), limit));",
-        "const quota = Math.max(fairQuota, freeOf(holdingsOf(left), limit));",
+        "const quota = Math.min(shares.places(limit).get(run_id) ?? 0,",
+        "const quota = Math.max(shares.places(limit).get(run_id) ?? 0,",
       ],
+    ],
+  ),
+  ...editsOf(
+    "src/kernel/endpoint/lease-runs.ts",
+    ["kernel/endpoint/lease-runs.node"],
+    [
+      ["before.wants === wants && before.more === more", "before.wants === wants"],
+      ["sums.held + sign * Math.max(running, quota)", "sums.held + Math.max(running, quota)"],
+      ["if (this.#places?.limit !== limit) {", "if (this.#places === undefined) {"],
+    ],
+  ),
+  ...editsOf(
+    "src/kernel/endpoint/store.ts",
+    ["kernel/endpoint/store"],
+    [
+      [
+        "if (kept.state.runs.get(run_id) === undefined) kv.delete",
+        "if (kept.state.runs.get(run_id) !== undefined) kv.delete",
+      ],
+      ["this.#loadOlder() ?? this.#loadRows();", "this.#loadRows() ?? this.#loadOlder();"],
     ],
   ),
   ...editsOf(

@@ -73,7 +73,7 @@ export function afterOutcomes(
   const { outage } = health;
   if (outage !== null) return (outcomes.ok_at ?? 0) > outage.since ? endOutage(squeezed, now) : squeezed;
   const streak = outcomes.streak + (outcomes.ok_at === null ? health.streak : 0);
-  if (streak < FAILURES_TO_OPEN) return { ...squeezed, streak };
+  if (streak < FAILURES_TO_OPEN) return streak === squeezed.streak ? squeezed : { ...squeezed, streak };
   const said = outcomes.error ?? "no answer";
   const reason = `${streak} rollouts in a row failed at the endpoint: ${said}`;
   const state = outcomes.limited > 0 ? "rate_limited" : "endpoint_down";

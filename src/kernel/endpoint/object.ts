@@ -12,7 +12,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { InvalidModelResponseError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { Scope } from "../../contract/scope.ts";
 import { type CallOutcome, callModel } from "../clients/inference.ts";
 import { getEndpoint } from "../db/endpoints.ts";
 import { isArmed } from "../kit/alarms.ts";
@@ -30,7 +29,6 @@ import {
   ask,
   dropExpired,
   type EndpointLimits,
-  type EndpointState,
   isIdle,
   isOutdated,
   newEndpoint,
@@ -39,15 +37,8 @@ import {
   toNotify,
 } from "./lease-state.ts";
 import { runOf } from "./run-lease.ts";
+import { EndpointStore, type Kept } from "./store.ts";
 import { clear, type ProbeFault, settleProbe, suspect, UNSUSPECTED } from "./suspicion.ts";
-
-/** What is stored: the endpoint's identity, its leases, limits and health, and when its settings were last read. */
-interface Kept {
-  readonly scope: Scope;
-  readonly endpoint_id: string;
-  readonly state: EndpointState;
-  readonly limits_at: number;
-}
 
 /** How long the calls of its runs took, for monitoring. `until`: when these data are deleted. */
 interface KeptLatencies {
@@ -55,7 +46,6 @@ interface KeptLatencies {
   readonly until: number;
 }
 
-const STATE = "endpoint";
 const LATENCIES = "latencies";
 /** Counted from the last report of calls. */
 const LATENCIES_KEPT_MS = 3600_000;
@@ -68,6 +58,7 @@ const TOO_MANY_REQUESTS = 429;
 export class EndpointObject extends DurableObject<Env> implements Serves<EndpointRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
+  readonly #store = new EndpointStore(this.ctx.storage);
   #kept: Kept | null | undefined;
   #suspicion = UNSUSPECTED;
 
@@ -180,7 +171,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     const run_ids = toNotify(kept.state, now).slice(0, LIMITS.sliceObjects);
     const state = noteNotified(kept.state, run_ids, now);
     this.#kept = { ...kept, state };
-    this.ctx.storage.kv.put(STATE, this.#kept);
+    this.#store.save(this.#kept);
     if (run_ids.length > 0) this.ctx.waitUntil(this.#notify(kept, run_ids));
     const due = [nextEndpointAlarm(state, now), this.#suspicion.probe_at];
     const at = Math.min(...due.filter((moment) => moment !== null));
@@ -190,12 +181,12 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
   /** No run uses the endpoint. Deletes everything except the latencies; deletes them too if their time is over. */
   async #rest(): Promise<void> {
     this.#kept = null;
+    this.#store.clear();
     const until = this.#latencies()?.until ?? 0;
     if (until <= this.now()) {
       await this.ctx.storage.deleteAll();
       return;
     }
-    this.ctx.storage.kv.delete(STATE);
     await this.ctx.storage.setAlarm(until);
   }
 
@@ -222,7 +213,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
   }
 
   #load(): Kept | null {
-    if (this.#kept === undefined) this.#kept = this.ctx.storage.kv.get<Kept>(STATE) ?? null;
+    if (this.#kept === undefined) this.#kept = this.#store.load();
     return this.#kept;
   }
 
@@ -236,7 +227,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     const known = this.#load();
     const now = this.now();
     if (known !== null && !isOutdated(known.state.limits, now - known.limits_at)) return;
-    const waits = known === null || Object.values(known.state.runs).some(({ more }) => more);
+    const waits = known === null || known.state.runs.sums.more > 0;
     try {
       const limits = await limitsOf(this.env, asked, waits);
       const kept = this.#open(asked);

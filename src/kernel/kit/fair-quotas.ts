@@ -70,7 +70,7 @@ function split(wants: readonly number[], limit: number): number[] {
 /** The largest whole number L for which the sum of min(want, L) is within the limit. */
 function levelOf(wants: readonly number[], limit: number): number {
   let left = limit;
-  for (const [index, want] of wants.toSorted((a, b) => a - b).entries()) {
+  for (const [index, want] of Float64Array.from(wants).sort().entries()) {
     const others = wants.length - index;
     if (want * others > left) return Math.floor(left / others);
     left -= want;

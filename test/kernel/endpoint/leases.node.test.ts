@@ -271,7 +271,7 @@ test("a run that is done leaves, and the endpoint forgets it", () => {
   const run = new Run("run_1", "a", 3, 10);
   const world = new World(NO_LIMITS, [run]);
   for (let seconds = 0; seconds < 4; seconds += 1) world.second(3);
-  expect(world.state.runs).toEqual({});
+  expect([...world.state.runs]).toEqual([]);
   expect(nextEndpointAlarm(world.state, world.now)).toBeNull();
   expect(askAt(run.gate, run.need, world.now)).toBeNull();
 });
