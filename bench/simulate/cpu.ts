@@ -17,14 +17,17 @@ const ASKS = 20;
 const START_MS = 1_800_000_000_000;
 const EACH = 8;
 
-/** Milliseconds that an endpoint's object computes for one ask, with so many runs; the median of several asks. */
-export function msOfAsk(runs: number): number {
+/**
+ * Milliseconds that an endpoint's object computes for one ask, with so many runs; the median of several asks. `changes`:
+ * each ask wants another number of rollouts than its run did before, so that all shares are computed again.
+ */
+export function msOfAsk(runs: number, changes: boolean): number {
   let state: EndpointState = newEndpoint({ max_concurrent: runs * EACH, rpm: null });
   for (let run = 0; run < runs; run += 1) state = ask(state, askOf(run), START_MS).state;
   const times = Array.from({ length: ASKS }, (_, at) => {
     const began = performance.now();
     // What the object does for each ask: it grants, looks whom to notify, and sets its alarm.
-    const { state: granted } = ask(state, askOf(at % runs), START_MS + at);
+    const { state: granted } = ask(state, askOf(at % runs, changes ? 1 + at : EACH), START_MS + at);
     state = noteNotified(granted, toNotify(granted, START_MS + at), START_MS + at);
     nextEndpointAlarm(state, START_MS + at);
     return performance.now() - began;
@@ -32,11 +35,11 @@ export function msOfAsk(runs: number): number {
   return times.toSorted((one, other) => one - other)[ASKS / 2] ?? 0;
 }
 
-function askOf(run: number): LeaseAsk {
+function askOf(run: number, wants = EACH): LeaseAsk {
   return {
     scope: { orgId: `org_${run % 10}`, projectId: "pj" },
     ...{ endpoint_id: "ep", run_id: `run_${String(run).padStart(6, "0")}`, model: "model", outcomes: NO_OUTCOMES },
-    ...{ running: EACH, wants: EACH, more: true },
+    ...{ running: Math.min(wants, EACH), wants, more: true },
   };
 }
 

@@ -26,7 +26,7 @@ const HELP = `Usage: npm run simulate -- [flags]
 `;
 
 const RECORDED = join(import.meta.dirname, "recorded.json");
-const RUNS_OF_ENDPOINT = [100, 250, 500, 1000];
+const RUNS_OF_ENDPOINT = [100, 250, 500, 1000, 4000];
 const ROWS_OF_REPORT = [10_000, 100_000];
 
 const { values } = parseArgs({
@@ -75,7 +75,8 @@ function simulate(): void {
     if (!values.json) process.stdout.write(`${outcomeText(name, cases[name])}\n\n`);
   }
   const measured = {
-    ask_ms: Object.fromEntries(RUNS_OF_ENDPOINT.map((runs) => [runs, msOfAsk(runs)])),
+    ask_ms: Object.fromEntries(RUNS_OF_ENDPOINT.map((runs) => [runs, msOfAsk(runs, false)])),
+    changing_ask_ms: Object.fromEntries(RUNS_OF_ENDPOINT.map((runs) => [runs, msOfAsk(runs, true)])),
     report_s: Object.fromEntries(ROWS_OF_REPORT.map((rows) => [rows, secondsOfReport(rows)])),
   };
   if (values.json) process.stdout.write(`${JSON.stringify({ options, cases, measured }, null, 2)}\n`);

@@ -80,16 +80,20 @@ export function summaryTable(cases: Readonly<Record<string, Outcome>>): string {
 export interface Measured {
   /** By the number of runs. */
   readonly ask_ms: Readonly<Record<string, number>>;
+  /** Of asks that change how many rollouts their run wants. */
+  readonly changing_ask_ms: Readonly<Record<string, number>>;
   /** By the number of rows. */
   readonly report_s: Readonly<Record<string, number>>;
 }
 
-export function cpuText({ ask_ms, report_s }: Measured): string {
-  const asks = Object.entries(ask_ms).map(([runs, ms]) => `${runs} runs ${ms.toFixed(1)} ms`);
+export function cpuText({ ask_ms, changing_ask_ms, report_s }: Measured): string {
+  const timesOf = (ms: Readonly<Record<string, number>>) =>
+    Object.entries(ms).map(([runs, each]) => `${runs} runs ${each.toFixed(2)} ms`);
   const reports = Object.entries(report_s).map(([rows, s]) => `${rows} rows ${s.toFixed(2)} s`);
   return [
     "Measured on this machine, for one thread:",
-    `  an ask at an endpoint with ${asks.join(", ")}; each run may ask once a second`,
+    `  an ask at an endpoint with ${timesOf(ask_ms).join(", ")}; each run may ask once a second`,
+    `  the same if the ask changes what its run wants: ${timesOf(changing_ask_ms).join(", ")}`,
     `  the report of a settled run, read from its tables: ${reports.join(", ")}`,
   ].join("\n");
 }
