@@ -25,7 +25,7 @@ export interface LeaseRun {
 type ShareClaim = Pick<LeaseRun, "org_id" | "wants" | "more">;
 
 /** Sums over all runs. */
-export interface LeaseSums {
+interface LeaseSums {
   readonly runs: number;
   readonly running: number;
   /** A run holds as many rollouts as it was granted, or as it reports as running if that is more. */
