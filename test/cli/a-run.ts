@@ -10,7 +10,7 @@ export function aRun(counts: Partial<RunView["counts"]>, more: Partial<RunView> 
     status: "running",
     error: null,
     status_reason: { state: "active", reason: null },
-    environment: { id: "calculator", version: "1.1.0", digest: "sha256:0" },
+    environment: { id: "calculator", version: "1.2.0", digest: "sha256:0" },
     environment_args: {},
     model: "m",
     endpoint: { id: "ep_1", name: null, base_url: "http://h/v1", api_key_last4: null },

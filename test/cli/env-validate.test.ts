@@ -49,7 +49,7 @@ function told({ code, stdout, stderr }: CommandResult) {
 test("one of Rollcall's own environments is found by its id and passes", async () => {
   const { code, stdout, stderr } = await command(["env", "validate", "calculator", "--examples", "3"]);
   expect([code, stderr]).toEqual([0, ""]);
-  expect(stdout.split("\n")[0]).toBe("calculator@1.1.0, 3 rows played");
+  expect(stdout.split("\n")[0]).toBe("calculator@1.2.0, 3 rows played");
   expect(stdout).toContain("✓ gold      every gold play scores 1 or more\n");
   expect(stdout).toMatch(/✓ workerd {3}it can be built in a Worker: \d+ kB gzipped/);
   expect(stdout).toMatch(

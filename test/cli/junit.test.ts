@@ -107,10 +107,10 @@ test("a task is one case: passed by its mean, failed, in error, or skipped", asy
   const { skipped, ...ofAll } = counts;
   expect(root.attributes).toMatchObject(ofAll);
   const [suite] = root.children;
-  expect(suite?.attributes).toMatchObject({ name: "calculator@1.1.0", ...counts });
+  expect(suite?.attributes).toMatchObject({ name: "calculator@1.2.0", ...counts });
   const cases = suite?.children ?? [];
   expect(cases[1]?.attributes).toEqual({
-    ...{ classname: "calculator@1.1.0", name: "example 0", time: "2.250" },
+    ...{ classname: "calculator@1.2.0", name: "example 0", time: "2.250" },
   });
   const messages = cases.map(({ children }) => children[0]?.attributes["message"]);
   expect(messages).toEqual([

@@ -34,7 +34,7 @@ function runsAt(base_url: string): RunRequestInput[] {
     { type: "string_check", name: "same", operation: "eq", input: "{{sample.output_text}}", reference: "x" },
   ];
   return [
-    { ...play, model: modelOf(0), environment: "calculator", num_examples: 6, rollouts_per_example: 2 },
+    { ...play, model: modelOf(0), environment: "grid-walk", num_examples: 6, rollouts_per_example: 2 },
     {
       ...play,
       model: modelOf(1),
