@@ -32,6 +32,10 @@ export interface Following {
 const MODULE = ["-m", "rollcall.track"] as const;
 /** W&B's library may first finish what it is sending. */
 const STOPS_WITHIN_MS = 10_000;
+/** After it has ended. A process that it started may hold its pipes open for as long as it runs. */
+const LAST_LINES_WITHIN_MS = 200;
+/** A longer line is logged in parts. */
+const LINE_CHARACTERS = 8192;
 const INSTALL =
   "install the wheel of Rollcall's folder python with its extra wandb, as in pip install './python[wandb]'";
 
@@ -101,17 +105,19 @@ async function stop(child: ChildProcess, over: Promise<string | null>, withinMs:
   return why === null ? null : `its tracker was stopped, ${why}`;
 }
 
-/** A line without an end is logged when the stream ends. */
+/** A progress bar ends its lines with a carriage return. A line without an end is logged when the stream ends. */
 function logLines(stream: Readable, log: Following["log"]): void {
   let begun = "";
   stream.setEncoding("utf8");
   stream.on("data", (part: string) => {
-    const lines = (begun + part).split(/\r?\n/);
+    // The line feed after a carriage return may be in the next part.
+    const lines = (begun + part).split(/\r\n|\n|\r(?!$)/);
     begun = lines.pop() ?? "";
     for (const line of lines) log(line);
+    for (; begun.length > LINE_CHARACTERS; begun = begun.slice(LINE_CHARACTERS)) log(begun.slice(0, LINE_CHARACTERS));
   });
-  stream.on("end", () => {
-    if (begun !== "") log(begun);
+  stream.on("close", () => {
+    if (begun !== "") log(begun.replace(/\r$/, ""));
   });
 }
 
@@ -126,11 +132,19 @@ function howToGoOn(
   return `. Continue with: ${command}${own} --resume ${runId}${flags}${program}`;
 }
 
-/** Null if it ended well. */
+/** Null if it ended well. Its last lines are read before; processes that it started are not awaited. */
 function exitOf(child: ChildProcess): Promise<string | null> {
   return new Promise((resolve) => {
+    let timer: NodeJS.Timeout | undefined;
     child.once("error", (error) => resolve(error.message));
+    child.once("exit", () => {
+      timer = setTimeout(() => {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+      }, LAST_LINES_WITHIN_MS);
+    });
     child.once("close", (code, signal) => {
+      clearTimeout(timer);
       resolve(code === 0 ? null : signal === null ? `exit code ${code}` : `ended by ${signal}`);
     });
   });

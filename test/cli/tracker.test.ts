@@ -88,6 +88,42 @@ test("what the process prints are lines of the command, so that a picture is dra
   expect(lines.toSorted()).toEqual(["logged in", "on stderr", "sent to W&B"]);
 });
 
+test("the steps of a progress bar are lines, and a long line is logged in parts", async () => {
+  const { python } = program("printf '10%%\\r20%%\\r'; head -c 20000 /dev/zero | tr '\\0' x; printf '\\r'");
+  const lines: string[] = [];
+  await tracked({ python, project: undefined }, "run_1", CONNECTION, following(lines), async () => "ended");
+  expect(lines.slice(0, 2)).toEqual(["10%", "20%"]);
+  expect(lines.slice(2).map((line) => line.length)).toEqual([8192, 8192, 20_000 - 2 * 8192]);
+});
+
+/** It begins a process that holds its pipes and does not stop by Ctrl-C. Returns how to end that process. */
+function withService(then: string) {
+  const { python } = program(`sleep 600 & echo $! > "$0.service"; ${then}`);
+  const file = `${python}.service`;
+  const pid = () => (existsSync(file) ? Number(readFileSync(file, "utf8")) : 0);
+  return { python, began: () => pid() > 0, end: () => process.kill(pid()) };
+}
+
+test("a process that the sending began and left does not hold up the command", async () => {
+  const { python, end } = withService("echo sent");
+  const lines: string[] = [];
+  expect(await tracked({ python, project: undefined }, "run_1", CONNECTION, following(lines), async () => 7)).toBe(7);
+  end();
+  expect(lines).toEqual(["sent"]);
+});
+
+test("a sending that is stopped is not awaited longer because of a process that it began", async () => {
+  const { python, began, end } = withService("exec sleep 600");
+  const lines: string[] = [];
+  const interrupted = tracked({ python, project: undefined }, "run_1", CONNECTION, following(lines), async () => {
+    await vi.waitUntil(began, WAIT);
+    throw new Error("interrupted");
+  });
+  await expect(interrupted).rejects.toThrow("interrupted");
+  end();
+  expect(lines).toEqual([expect.stringContaining("its tracker was stopped, ended by SIGINT")]);
+});
+
 test("Ctrl-C or --timeout stops a sending that does not end, and the result stays", async () => {
   const { python } = program("exec sleep 600");
   const lines: string[] = [];
