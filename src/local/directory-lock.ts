@@ -2,8 +2,9 @@
  * Locks: one platform per state directory (two workerds on one directory would both serve the same objects), and one
  * writer per output of a command.
  *
- * Invariants. The lock file appears complete: it is linked into place, which fails if a lock exists. It names its owner
- * by pid and start time, so a lock whose owner is gone is recognised as stale and taken over. It also names the workerd
+ * Invariants. The lock file appears complete: it is linked into place, which fails if a lock exists. (On a file system
+ * without hard links it is created where it is, which fails, too, and it is empty for a moment.) It names its owner by pid
+ * and start time, so a lock whose owner is gone is recognised as stale and taken over. It also names the workerd
  * that the owner started. After kill -9 of only the owner, that workerd keeps running and writing to the directory, so
  * it is ended before anything else happens there.
  */
@@ -46,6 +47,10 @@ export class DirectoryInUse extends Error {
 }
 
 const ORPHAN_GONE_WITHIN_MS = 5000;
+/** How often a lock is put in place if another process released its own meanwhile. */
+const ATTEMPTS = 2;
+/** Errors of a file system that has no hard links. */
+const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"] as const;
 
 /** Locks the directory for this process, or throws DirectoryInUse. */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
@@ -55,11 +60,14 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   return { endedOrphan, ...lock };
 }
 
+/** How a complete file gets its name. Throws EEXIST if the name is in use. */
+type Link = (draft: string, file: string) => void;
+
 /** Puts the lock in place for this process. Throws what `inUse` returns if another running process has it. */
-export function lockFile(file: string, inUse: (pid: number) => Error): FileLock {
+export function lockFile(file: string, inUse: (pid: number) => Error, link: Link = linkSync): FileLock {
   const self = markOf(process.pid);
   if (self === null) throw new Error("the system does not list this very process");
-  const orphan = takeLock(file, self, inUse);
+  const orphan = takeLock(file, self, inUse, link);
   const isLost = () => !isOwner(file, self);
   return {
     orphan,
@@ -90,28 +98,31 @@ function isOwner(file: string, self: ProcessMark): boolean {
 }
 
 /** Puts this process's lock in place and returns the workerd that a stale lock named. */
-function takeLock(file: string, self: ProcessMark, inUse: (pid: number) => Error): ProcessMark | null {
+function takeLock(file: string, self: ProcessMark, inUse: (pid: number) => Error, link: Link): ProcessMark | null {
   const stale = readLock(file);
   if (stale !== null) {
     if (isRunning(stale)) throw inUse(stale.pid);
-    removeStale(file, stale);
+    removeStale(file, stale, link);
   }
   // The lock must name the orphan until it is dead: this process can also be killed.
   const claim: LockFile = { ...self, workerd: stale?.workerd ?? null };
-  if (!createFile(file, JSON.stringify(claim))) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    if (createFile(file, JSON.stringify(claim), link)) return claim.workerd;
+    // Null if it was released meanwhile.
     const owner = readLock(file);
-    throw inUse(owner?.pid ?? 0);
+    if (owner !== null) throw inUse(owner.pid);
   }
-  return claim.workerd;
+  throw new Error(`${file} exists but names no process: remove it if no other process uses it`);
 }
 
+/** Null if there is no lock, or if its file has no content yet. */
 function readLock(file: string): LockFile | null {
   const text = readIfThere(file);
-  return text === null ? null : LockFile.parse(JSON.parse(text));
+  return text === null || text === "" ? null : LockFile.parse(JSON.parse(text));
 }
 
 /** Moves the stale lock away. If another process was faster, the moved file is its new lock, which is put back. */
-function removeStale(file: string, stale: LockFile): void {
+function removeStale(file: string, stale: LockFile, link: Link): void {
   const aside = `${file}.${process.pid}.stale`;
   try {
     renameSync(file, aside);
@@ -121,7 +132,7 @@ function removeStale(file: string, stale: LockFile): void {
   }
   const moved = readLock(aside);
   if (moved !== null && (moved.pid !== stale.pid || moved.started !== stale.started)) {
-    createFile(file, JSON.stringify(moved));
+    createFile(file, JSON.stringify(moved), link);
   }
   rmSync(aside, { force: true });
 }
@@ -136,18 +147,28 @@ export function readIfThere(file: string): string | null {
   }
 }
 
-/** Creates a private file, which is never visible half-written. Returns false if it exists. */
-export function createFile(file: string, text: string): boolean {
+/** Creates a private file, which is not visible half-written if the file system has hard links. False if it exists. */
+export function createFile(file: string, text: string, link: Link = linkSync): boolean {
   const draft = `${file}.${process.pid}.new`;
   writeFileSync(draft, text, { mode: 0o600 });
   try {
-    linkSync(draft, file);
+    placeFile(draft, file, text, link);
     return true;
   } catch (error) {
     if (hasCode(error, "EEXIST")) return false;
     throw error;
   } finally {
     rmSync(draft, { force: true });
+  }
+}
+
+/** Throws EEXIST if the file exists. */
+function placeFile(draft: string, file: string, text: string, link: Link): void {
+  try {
+    link(draft, file);
+  } catch (error) {
+    if (!hasCode(error, ...NO_LINKS)) throw error;
+    writeFileSync(file, text, { flag: "wx", mode: 0o600 });
   }
 }
 

@@ -1,12 +1,22 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import * as z from "zod";
-import { DirectoryInUse, lockDirectory } from "../../src/local/directory-lock.ts";
+import { DirectoryInUse, lockDirectory, lockFile } from "../../src/local/directory-lock.ts";
 import { markOf, type ProcessMark } from "../../src/local/processes.ts";
 
 // The package has no types: its only export is the path of the binary.
@@ -106,4 +116,53 @@ test("a process that is not workerd is left alone", async () => {
   leaveLock(directory, NOBODY, cat);
   expect((await lockDirectory(directory)).endedOrphan).toBeNull();
   expect(markOf(cat.pid)).toEqual(cat);
+});
+
+const inUse = (pid: number) => new Error(`in use by ${pid}`);
+const errorOf = (code: string) => Object.assign(new Error(`${code}: link`), { code });
+
+test.each(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"])(
+  "a directory without hard links (%s) can be locked once, and again after the release",
+  (code) => {
+    const file = join(newDirectory(), "platform.lock");
+    const lock = () =>
+      lockFile(file, inUse, () => {
+        throw errorOf(code);
+      });
+    const first = lock();
+    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ ...markOf(process.pid), workerd: null });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(lock).toThrow(`in use by ${process.pid}`);
+    first.release();
+    lock().release();
+  },
+);
+
+test("any other error of the file system is thrown", () => {
+  const file = join(newDirectory(), "platform.lock");
+  const link = () => {
+    throw errorOf("EIO");
+  };
+  expect(() => lockFile(file, inUse, link)).toThrow("EIO");
+});
+
+test("a lock that another process releases meanwhile is taken", () => {
+  const file = join(newDirectory(), "platform.lock");
+  let links = 0;
+  const lock = lockFile(file, inUse, (draft, to) => {
+    links += 1;
+    if (links === 1) throw errorOf("EEXIST");
+    linkSync(draft, to);
+  });
+  expect([lock.isLost(), links]).toEqual([false, 2]);
+});
+
+test("a lock that names no process is refused, with what to do", () => {
+  const file = join(newDirectory(), "platform.lock");
+  const refused = `${file} exists but names no process: remove it if no other process uses it`;
+  writeFileSync(file, "");
+  expect(() => lockFile(file, inUse)).toThrow(refused);
+  rmSync(file);
+  symlinkSync("/no/such/file", file);
+  expect(() => lockFile(file, inUse)).toThrow(refused);
 });
