@@ -28,8 +28,11 @@ export interface Outcome {
 interface QueueOutcome {
   readonly name: string;
   readonly messages: number;
-  /** Consumers that its messages need at once, and that worked at most; and messages that waited at most. */
+  /** Consumers that its messages kept busy. */
   readonly consumers: number;
+  /** Consumers that they need at least: if messages wait, batches are full, and messages are handled side by side. */
+  readonly least_consumers: number;
+  /** Consumers that worked at most; and messages that waited at most. */
   readonly most_consumers: number;
   readonly most_waiting: number;
 }
@@ -62,7 +65,8 @@ export function outcomeOf(of: Case, world: World): Outcome {
   ) as Outcome["requests"];
   const turns = rate(world.turns);
   const causes = Object.fromEntries(traffic.names("d1 ").map((name) => [name.slice("d1 ".length), counted(name)]));
-  const queues = world.queues.map(({ name, mostBusy, mostWaiting }): QueueOutcome => {
+  const queues = world.queues.map((queue): QueueOutcome => {
+    const { name, mostBusy, mostWaiting } = queue;
     // What arrived needs so many, although there may be fewer.
     const [worked, handled] = [traffic.counted(`consumer ms ${name}`), traffic.counted(`handled ${name}`)];
     const consumers = handled === 0 ? 0 : (counted(`messages ${name}`) * worked) / handled / 1000;
@@ -70,6 +74,7 @@ export function outcomeOf(of: Case, world: World): Outcome {
       name,
       messages: counted(`messages ${name}`),
       consumers,
+      least_consumers: (counted(`messages ${name}`) * queue.msInFullBatches()) / 1000,
       most_consumers: mostBusy,
       most_waiting: mostWaiting,
     };
@@ -142,7 +147,9 @@ function ceilingsOf(of: Case, outcome: Counted): Ceiling[] {
       ceiling(`requests to one ${kind} object`, requests[kind].hottest, CLOUDFLARE.objectRequests),
     ),
     ceiling("requests to one fleet object, if calls go to fleets", fleet, CLOUDFLARE.objectRequests),
-    ...queues.map(({ name, consumers }) => ceiling(`consumers of ${name}`, consumers, CLOUDFLARE.consumers)),
+    ...queues.map(({ name, least_consumers }) =>
+      ceiling(`consumers of ${name}, with full batches`, least_consumers, CLOUDFLARE.consumers),
+    ),
     ...queues.map(({ name, messages }) => ceiling(`messages to ${name}`, messages, CLOUDFLARE.queueMessages)),
     ceiling("max_concurrent of a run", of.maxConcurrent, LIMITS.maxConcurrent),
   ];

@@ -5,7 +5,6 @@
 import { join } from "node:path";
 import { experimental_readRawConfig as readToml } from "wrangler";
 import * as z from "zod";
-import { LIMITS } from "../../src/contract/limits.ts";
 import { CallCosts } from "./call-costs.ts";
 import recorded from "./recorded.json" with { type: "json" };
 
@@ -22,11 +21,8 @@ export const LATENCY_MS = {
   queue: 1000,
 } as const;
 
-/**
- * How the code is written, where no constant of it says so. An invocation of consume.ts handles starts side by side, as
- * many as it has connections, and all organisations share a database.
- */
-export const SHAPE = { messagesSideBySide: LIMITS.parallelFetches, databases: 1 } as const;
+/** How the code is written, where no constant of it says so: all organisations share a database. */
+export const SHAPE = { databases: 1 } as const;
 
 /** Of Cloudflare, November 2026. */
 export const CLOUDFLARE = {

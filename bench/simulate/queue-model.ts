@@ -1,11 +1,17 @@
-/** A queue and its consumers, of which it has so many at once. Each has a batch, and handles its messages in order. */
+/**
+ * A queue and its consumers, of which it has so many at once. Each has a batch, and handles its messages in order: one
+ * after another, or some of them at once by the rule of the consumers that run.
+ */
+import { sideBySide } from "../../src/kernel/service/side-by-side.ts";
 import type { Agenda } from "./agenda.ts";
-import { LATENCY_MS, type QueueSettings, queueSettings, SHAPE } from "./policies.ts";
+import { LATENCY_MS, type QueueSettings, queueSettings } from "./policies.ts";
 import type { Traffic } from "./traffic.ts";
 
 export interface Message {
   /** Milliseconds from its begin to its end. */
   readonly workMs: number;
+  /** The part of what one consumer may handle at once, as in side-by-side.ts. */
+  readonly part: number;
   /** What it does when it begins and when it ends. */
   readonly begin: () => void;
   readonly end: () => void;
@@ -28,6 +34,17 @@ export class QueueModel {
     this.settings = queueSettings(name);
     this.#agenda = agenda;
     this.#traffic = traffic;
+  }
+
+  /** Milliseconds of a consumer for a message if all batches are full, as when messages wait; 0 without messages. */
+  msInFullBatches(): number {
+    const [work = 0, parts = 0, begun = 0] = ["work ms", "parts", "begun"].map((what) =>
+      this.#traffic.counted(`${what} ${this.name}`),
+    );
+    if (begun === 0) return 0;
+    const { batch } = this.settings;
+    const atOnce = sideBySide(Array.from({ length: batch }, () => parts / begun));
+    return (Math.ceil(batch / atOnce) * (work / begun)) / batch;
   }
 
   send(messages: readonly Message[]): void {
@@ -57,24 +74,29 @@ export class QueueModel {
 
   #handle(batch: readonly Message[]): void {
     const waiting = batch.values();
+    const began = this.#agenda.now;
     let left = batch.length;
     const next = (): void => {
       const { value: message } = waiting.next();
       if (message === undefined) return;
-      this.#traffic.count(`consumer ms ${this.name}`, this.#agenda.now, message.workMs / SHAPE.messagesSideBySide);
-      this.#traffic.count(`handled ${this.name}`, this.#agenda.now);
+      this.#traffic.count(`work ms ${this.name}`, began, message.workMs);
+      this.#traffic.count(`parts ${this.name}`, began, message.part);
+      this.#traffic.count(`begun ${this.name}`, began);
       message.begin();
       this.#agenda.in(message.workMs, () => {
         message.end();
         left -= 1;
         if (left > 0) next();
-        else this.#leave();
+        else this.#leave(batch.length, this.#agenda.now - began);
       });
     };
-    for (let lane = 0; lane < SHAPE.messagesSideBySide; lane += 1) next();
+    const atOnce = sideBySide(batch.map(({ part }) => part));
+    for (let lane = 0; lane < atOnce; lane += 1) next();
   }
 
-  #leave(): void {
+  #leave(handled: number, ms: number): void {
+    this.#traffic.count(`consumer ms ${this.name}`, this.#agenda.now, ms);
+    this.#traffic.count(`handled ${this.name}`, this.#agenda.now, handled);
     this.#busy -= 1;
     this.#handOut();
   }

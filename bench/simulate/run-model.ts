@@ -14,6 +14,7 @@ import { ROLLOUTS_PER_MESSAGE, type Traffic } from "../../src/kernel/run/leases.
 import { PLACES_PER_MESSAGE, SCORING_GROUPS_PER_MESSAGE } from "../../src/kernel/run/queues.ts";
 import { askAgainAt } from "../../src/kernel/run/reconcile.ts";
 import { Shards } from "../../src/kernel/run/shards.ts";
+import { COMPUTES, partOfStarts } from "../../src/kernel/service/side-by-side.ts";
 import { Heap } from "./agenda.ts";
 import { Follower } from "./follower.ts";
 import type { AccountModel, EndpointModel } from "./grantors.ts";
@@ -218,6 +219,7 @@ export class RunModel implements Leasing {
     const { run_requests, r2_class_b } = COSTS.start_message;
     this.#starting.sent(keys);
     return {
+      part: partOfStarts(rollouts.length),
       workMs: (run_requests + 1) * LATENCY_MS.request + r2_class_b * LATENCY_MS.r2Read,
       begin: () => {
         this.#request(run_requests);
@@ -260,6 +262,7 @@ export class RunModel implements Leasing {
       const of = Math.min(left, SCORING_GROUPS_PER_MESSAGE);
       const reads = r2_class_b_per_rollout * of;
       const message: Message = {
+        part: COMPUTES,
         workMs: run_requests * LATENCY_MS.request + Math.ceil(reads / LIMITS.parallelFetches) * LATENCY_MS.r2Read,
         begin: () => this.#request(),
         end: () => {
@@ -296,6 +299,7 @@ export class RunModel implements Leasing {
       this.#segmented += count;
       const reads = this.#large ? count : 0;
       const message: Message = {
+        part: COMPUTES,
         workMs:
           run_requests * LATENCY_MS.request +
           r2_class_a * LATENCY_MS.r2Write +

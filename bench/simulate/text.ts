@@ -23,8 +23,9 @@ export function outcomeText(name: string, outcome: Outcome): string {
     `D1: ${shown(d1.reads)} reads/s, ${shown(d1.writes)} writes/s (${causes.join("; ")})`,
     ...queues
       .filter(({ messages }) => messages > 0)
-      .map(({ name: queue, messages, consumers, most_consumers, most_waiting }) => {
-        const work = `${shown(consumers)} consumers needed, at most ${most_consumers} worked`;
+      .map(({ name: queue, messages, consumers, least_consumers, most_consumers, most_waiting }) => {
+        const least = `${shown(least_consumers)} with full batches`;
+        const work = `${shown(consumers)} consumers, ${least}, at most ${most_consumers} worked`;
         return `${queue}: ${shown(messages)} messages/s, ${work}, ${shown(most_waiting)} waited`;
       }),
     `R2: ${shown(r2.class_a)} writes/s, ${shown(r2.class_b)} reads/s`,
@@ -51,7 +52,7 @@ export function summaryTable(cases: Readonly<Record<string, Outcome>>): string {
     "rollouts/s",
     "hottest run object, requests/s",
     "D1 reads + writes/s",
-    "start messages/s, consumers needed",
+    "start messages/s, consumers at work",
     "R2 writes + reads/s",
     "D1 a day",
     "$ per 1,000",

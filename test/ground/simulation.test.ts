@@ -3,11 +3,15 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { shareObjects } from "../../bench/sharing.ts";
+import { Agenda } from "../../bench/simulate/agenda.ts";
 import { CASES, type Case, DEFAULTS, play } from "../../bench/simulate/cases.ts";
 import { AccountModel, EndpointModel } from "../../bench/simulate/grantors.ts";
 import { outcomeOf } from "../../bench/simulate/outcome.ts";
+import { QueueModel } from "../../bench/simulate/queue-model.ts";
 import { RunModel } from "../../bench/simulate/run-model.ts";
 import { summaryTable } from "../../bench/simulate/text.ts";
+import { Traffic } from "../../bench/simulate/traffic.ts";
+import { COMPUTES, partOfStarts } from "../../src/kernel/service/side-by-side.ts";
 
 const runs: RunModel[] = [];
 
@@ -38,6 +42,22 @@ test("the same seed gives the same figures, and another seed gives others", () =
   const [first, again, other] = [0, 0, 1].map((seed) => outcomeOf(SMALL, play(SMALL, { ...DEFAULTS, seed })));
   expect(again).toEqual(first);
   expect(other).not.toEqual(first);
+});
+
+test.each([
+  { what: "small starts at once, up to six", queue: "rollout-groups", part: partOfStarts(2), ms: 200 },
+  { what: "large starts one after another", queue: "rollout-groups", part: partOfStarts(25), ms: 1000 },
+  { what: "scores one after another", queue: "rollout-scores", part: COMPUTES, ms: 1000 },
+])("a consumer handles $what, as the code that runs, and works from the begin of its batch to the end", (of) => {
+  const agenda = new Agenda(0);
+  const traffic = new Traffic(0);
+  const queue = new QueueModel(of.queue, agenda, traffic);
+  const message = { part: of.part, workMs: 100, begin: () => undefined, end: () => undefined };
+  queue.send(Array.from({ length: 10 }, () => message));
+  agenda.run(10_000);
+  const counted = [`handled ${of.queue}`, `batches ${of.queue}`, `consumer ms ${of.queue}`];
+  expect(counted.map((name) => traffic.counted(name))).toEqual([10, 1, of.ms]);
+  expect(queue.msInFullBatches()).toBeCloseTo(of.ms / 10);
 });
 
 /** One run as that of docs/cost.md, but for the length of a turn. */

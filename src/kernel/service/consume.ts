@@ -19,11 +19,12 @@ import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { RunMessage } from "../messages/wire.ts";
 import { startGroups } from "../rollout/consume-groups.ts";
-import { judgementQueue, PLACES_PER_MESSAGE, sendAll } from "../run/queues.ts";
+import { judgementQueue, sendAll } from "../run/queues.ts";
 import { judgeScoringGroup } from "../scoring/consume-judgements.ts";
 import { scoreScoringGroups, scoresQueue } from "../scoring/consume-scores.ts";
 import { QUEUE_WORK } from "../scoring/scoring-pass.ts";
 import { compactSegment } from "../trajectory/store.ts";
+import { partOf, sideBySide } from "./side-by-side.ts";
 
 const DEAD_LETTERS = "-dead";
 const RETRY_AFTER_S = 1;
@@ -69,8 +70,8 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
   const handleAll = async () => {
     while (waiting.length > 0) await settle(takeNext(waiting));
   };
-  const sideBySide = !dead && mostlyWait(batch.messages.map(({ body }) => body)) ? LIMITS.parallelFetches : 1;
-  await Promise.all(Array.from({ length: sideBySide }, handleAll));
+  const atOnce = dead ? 1 : sideBySide(batch.messages.map(({ body }) => partOf(body)));
+  await Promise.all(Array.from({ length: atOnce }, handleAll));
   await sendOn(env, untried, subrequests);
 }
 
@@ -115,22 +116,6 @@ function queueOf(env: Env, message: RunMessage): Queue {
     case "judgement":
       return judgementQueue(env, message);
   }
-}
-
-/** Members of scoring groups that are read at once. With more members, groups are read one after the other. */
-const MEMBERS_AT_ONCE = 72;
-
-/** True for messages that mostly wait, for a judge or for the objects of rollouts, and whose data fit in memory at once. */
-function mostlyWait(messages: readonly RunMessage[]): boolean {
-  return messages.reduce((sum, message) => sum + partOf(message), 0) <= 1;
-}
-
-/** The part of what one invocation may handle at once; infinite for messages that mostly compute. */
-function partOf(message: RunMessage): number {
-  if (message.kind === "judgement") return message.members / MEMBERS_AT_ONCE;
-  return message.kind === "groups" && message.carries !== true
-    ? message.rollouts.length / PLACES_PER_MESSAGE
-    : Number.POSITIVE_INFINITY;
 }
 
 /** Returns the steps of counted work that it took; 0 if it counts none. */
