@@ -3,7 +3,8 @@
  *
  * The parser takes a quote inside of an unquoted field as text (`5" pipe`). With that option it also takes text after a
  * closing quote, which is refused here: the bytes of a quoted field are its text, two quotes, and one more for each quote
- * in the text. Its limit on the size of a record counts no separators, so fields are counted here, too. Fields are
+ * in the text. It also takes a NUL after a closing quote, which is then as long as one before it: a quoted field must not
+ * have any. Its limit on the size of a record counts no separators, so fields are counted here, too. Fields are
  * decoded here, because it replaces bytes that are not UTF-8.
  */
 import { isUtf8 } from "node:buffer";
@@ -16,6 +17,8 @@ export interface CsvRecord {
   readonly fields: readonly string[];
   /** The offset of the byte after the record and its end of line. */
   readonly end: number;
+  /** It is an empty line: not even quotes. */
+  readonly isBlank: boolean;
 }
 
 export type Separator = "," | "\t";
@@ -42,7 +45,7 @@ export async function* csvRecords(bytes: Bytes, from: number, separator: Separat
   pipeline(Readable.from(bytes.stream(start)), parser, () => undefined);
   const records: AsyncIterable<string[]> = parser;
   try {
-    for await (const fields of records) yield { fields, end: reader.endOf(fields) };
+    for await (const fields of records) yield { fields, ...reader.placeOf(fields) };
   } catch (error) {
     throw reader.faultOf(error);
   }
@@ -60,7 +63,9 @@ class FieldReader {
   /** Where the record and the field begin that are parsed now. */
   #record = 0;
   #field = 0;
-  readonly #ends = new WeakMap<readonly string[], number>();
+  /** The bytes of the last field, quotes included. */
+  #length = 0;
+  readonly #places = new WeakMap<readonly string[], Pick<CsvRecord, "end" | "isBlank">>();
 
   constructor(name: string, from: number) {
     this.#name = name;
@@ -71,9 +76,11 @@ class FieldReader {
   read(field: string, { bytes, index, quoting }: InfoField): string {
     const length = bytes - this.#field;
     this.#field = bytes + 1;
+    this.#length = length;
     if (index >= MAX_FIELDS) throw this.#fault(`has more than ${MAX_FIELDS} fields`);
     const quotes = quoting ? field.split('"').length + 1 : 0;
     if (length !== field.length + quotes) throw this.#fault("has text after a closing quote");
+    if (quoting && field.includes("\0")) throw this.#fault("has a NUL in a quoted field or after it");
     const text = Buffer.from(field, "latin1");
     if (!isUtf8(text)) throw this.#fault("is not UTF-8");
     return text.toString();
@@ -82,12 +89,13 @@ class FieldReader {
   endRecord(fields: string[], { bytes }: Info): string[] {
     this.#record = bytes;
     this.#field = bytes;
-    this.#ends.set(fields, this.#from + bytes);
+    const isBlank = fields.length === 1 && this.#length === 0;
+    this.#places.set(fields, { end: this.#from + bytes, isBlank });
     return fields;
   }
 
-  endOf(fields: readonly string[]): number {
-    return this.#ends.get(fields) ?? this.#from;
+  placeOf(fields: readonly string[]): Pick<CsvRecord, "end" | "isBlank"> {
+    return this.#places.get(fields) ?? { end: this.#from, isBlank: false };
   }
 
   /** The usage error for an error of the parser; other errors stay as they are. */

@@ -17,7 +17,7 @@ import { CommandError, usageError } from "../exit.ts";
 import type { Bytes } from "./bytes.ts";
 import { type Columns, checkColumns, columnsToRead, type Piece } from "./columns.ts";
 
-/** What is read of the needed columns of one row group at once, before compression. */
+/** What is read of the needed columns of one row group at once: as many bytes packed, and as many unpacked. */
 const MAX_BYTES = 512 * 1024 * 1024;
 /** Pages are larger or smaller than on average: a part of a row group that is read has half of the most, by its rows. */
 const PART = 0.5;
@@ -26,7 +26,7 @@ const PIECE_ROWS = 1000;
 
 type RowGroup = FileMetaData["row_groups"][number];
 
-/** The rows from the number `from` up to, but not including, `to`. `most`: bytes that are read at once. */
+/** The rows from the number `from` up to, but not including, `to`. `most`: bytes that are read at once, and bytes of unpacked pages. */
 export async function* parquetPieces(
   bytes: Bytes,
   columns: Columns,
@@ -34,16 +34,20 @@ export async function* parquetPieces(
   to: number,
   most = MAX_BYTES,
 ): AsyncGenerator<Piece> {
-  /** Bytes that may still be read of the metadata, or of the rows that are read now. */
-  let left = MAX_BYTES;
+  /** Bytes that may still be read of the metadata, or of the rows that are read now; and those of unpacked pages. */
+  let [left, unpackedLeft] = [MAX_BYTES, 0];
   const file: AsyncBuffer = {
     byteLength: bytes.size,
     slice: (start, end = bytes.size) => {
       left -= end - start;
-      if (left < 0) throw tooLarge(bytes.name, `more than ${inMiB(most)} must be in memory at once`);
+      if (left < 0) throw tooLarge(bytes.name, `more than ${inMiB(most)} must be read at once`);
       return bytes.read(Math.max(0, start), end);
     },
   };
+  const compressors = compressorsOf((length) => {
+    unpackedLeft -= length;
+    if (unpackedLeft < 0) throw tooLarge(bytes.name, `more than ${inMiB(most)} must be unpacked at once`);
+  });
   const metadata = await parsed(bytes, () => parquetMetadataAsync(file));
   const schema = parquetSchema(metadata);
   checkColumns(columns, columnNames(schema), bytes.name);
@@ -55,9 +59,9 @@ export async function* parquetPieces(
     const step = end > from && start < to ? rowsAtOnce(group, read, bytes.name, most) : 0;
     const until = Math.min(end, to);
     for (let rowStart = Math.max(start, from); step > 0 && rowStart < until; rowStart += step) {
-      left = most;
+      [left, unpackedLeft] = [most, most];
       const rowEnd = Math.min(rowStart + step, until);
-      const options = { file, metadata, compressors: COMPRESSORS, rowStart, rowEnd, utf8: false, useOffsetIndex: true };
+      const options = { file, metadata, compressors, rowStart, rowEnd, utf8: false, useOffsetIndex: true };
       const rows = await parsed(bytes, () => parquetReadObjects({ ...options, ...(read && { columns: read }) }));
       for (let at = 0; at < rows.length; at += PIECE_ROWS) {
         const piece = rows.slice(at, at + PIECE_ROWS);
@@ -113,19 +117,24 @@ function inMiB(bytes: number): string {
   return `${Math.ceil(bytes / 1024 / 1024)} MiB`;
 }
 
-/** Pages say their length before they are unpacked; a page that is longer is refused. */
-const COMPRESSORS: Compressors = {
-  SNAPPY: (input, length) => {
-    const output = new Uint8Array(bounded(length));
-    snappyUncompress(input, output);
-    return output;
-  },
-  GZIP: (input, length) => gunzipSync(input, { maxOutputLength: bounded(length) }),
-  BROTLI: (input, length) => brotliDecompressSync(input, { maxOutputLength: bounded(length) }),
-  ZSTD: (input, length) => zstdDecompressSync(input, { maxOutputLength: bounded(length) }),
-};
-
-function bounded(length: number): number {
-  if (length >= 0 && length <= MAX_BYTES) return Math.max(1, length);
-  throw new Error(`a page of ${length} bytes is larger than the limit of ${MAX_BYTES}`);
+/**
+ * Pages say their length before they are unpacked; a page that is longer is refused. `spend` is called with each length,
+ * and throws if it is too much: a file may state less for all its pages together.
+ */
+function compressorsOf(spend: (length: number) => void): Compressors {
+  const bounded = (length: number) => {
+    if (length < 0) throw new Error(`a page has the length ${length}`);
+    spend(length);
+    return Math.max(1, length);
+  };
+  return {
+    SNAPPY: (input, length) => {
+      const output = new Uint8Array(bounded(length));
+      snappyUncompress(input, output);
+      return output;
+    },
+    GZIP: (input, length) => gunzipSync(input, { maxOutputLength: bounded(length) }),
+    BROTLI: (input, length) => brotliDecompressSync(input, { maxOutputLength: bounded(length) }),
+    ZSTD: (input, length) => zstdDecompressSync(input, { maxOutputLength: bounded(length) }),
+  };
 }

@@ -124,8 +124,7 @@ async function csvPieces(
   const { header, end } = await headerOf(bytes.name, csvRecords(bytes, 0, separator));
   checkColumns(columns, header, bytes.name);
   const start = Math.max(from, end);
-  return grouped(csvRecords(bytes, start, separator), start, ({ fields, end }) => {
-    const isBlank = fields.length === 1 && fields[0] === "";
+  return grouped(csvRecords(bytes, start, separator), start, ({ fields, end, isBlank }) => {
     if (isBlank && header.length > 1) return null;
     if (fields.length !== header.length) {
       const at = `${bytes.name}: the row that ends at byte ${end}`;

@@ -108,7 +108,14 @@ test("of a row group that is too large for the memory, a part is read at once by
   expect(await piecesOf(0, Infinity, most)).toEqual({ rows: all, sizes: [799, 799, 799, 103] });
   expect(await piecesOf(700, 1900, most)).toEqual({ rows: all.slice(700, 1900), sizes: [799, 401] });
   expect(await piecesOf(0, 5, most)).toEqual({ rows: all.slice(0, 5), sizes: [5] });
-  await expect(piecesOf(0, 5, 1000)).rejects.toThrow(/more than 1 MiB must be in memory at once: choose fewer columns/);
+  await expect(piecesOf(0, 5, 1000)).rejects.toThrow(/more than 1 MiB must be read at once: choose fewer columns/);
+});
+
+test("pages that are small in the file and large when they are unpacked are refused", async () => {
+  await using file = await openFile(join(FIXTURES, "pages.parquet"), "file");
+  const first = async (most: number) => await parquetPieces(file, null, 0, 5, most).next();
+  await expect(first(4000)).rejects.toThrow(/pages.parquet: more than 1 MiB must be unpacked at once: choose fewer/);
+  expect((await first(20_000)).done).toBe(false);
 });
 
 test("a row group that is too large for the memory and has no page index is refused, unless few columns are read", async () => {
@@ -228,6 +235,7 @@ test("a quote opens a quoted field only where a field begins, also after a byte 
   const pipes = 'prompt\nA 5" pipe\nA plain one\nA 6" pipe\n"a ""b""\nc"\n""\nlast\n';
   const prompts = ['A 5" pipe', "A plain one", 'A 6" pipe', 'a "b"\nc', "", "last"];
   for (const chunk of [1, 7, 1000]) {
+    expect(await rowsOf(bytesOf("a,b\n\n1,2\r\n\r\n", "x.csv", chunk))).toEqual([{ a: "1", b: "2" }]);
     expect(await rowsOf(bytesOf(pipes, "x.csv", chunk))).toEqual(prompts.map((prompt) => ({ prompt })));
     expect(await rowsOf(bytesOf('\uFEFF"a\nb"\tc\n5"\t"6""\n"\n', "x.tsv", chunk))).toEqual([
       { "a\nb": '5"', c: '6"\n' },
@@ -240,6 +248,8 @@ test.each([
   ["a,,b\n", /the first row must name every column/],
   ["a,a\n1,2\n", /names the column a twice/],
   ["a,b\n1\n", /the row that ends at byte 6 has 1 fields; the first row names 2 columns/],
+  ['a,b\n""\n', /the row that ends at byte 7 has 1 fields; the first row names 2 columns/],
+  ['a,b\n"1"\0,2\n', /the row at byte 4 has a NUL in a quoted field or after it/],
   ['a,b\n"1"x,2\n', /the row at byte 4 has text after a closing quote/],
   ['a,b\n1,2\n1,"""2"" ""x"y"\n', /the row at byte 8 has text after a closing quote/],
   ['\uFEFF"a"b,c\n', /the row at byte 3 has text after a closing quote/],
