@@ -54,6 +54,14 @@ export function modelsText(cost: UsageCost): string {
   return totalText({ ...cost, platform: 0 });
 }
 
-export function judgesText(cost: UsageCost): string {
-  return cost.judgeCalls === 0 ? NOTHING : totalText({ ...cost, platform: 0, policy: 0 });
+/**
+ * What calls of judges cost. Usage does not say whether the calls without a price are those of judges: the text says so,
+ * and it is "unknown" only if some of them must be.
+ */
+export function judgesText({ judges, judgeCalls, calls, unpriced }: UsageCost): string {
+  if (judgeCalls === 0) return NOTHING;
+  if (unpriced === 0) return dollarsText(judges);
+  const policyCalls = calls - judgeCalls;
+  if (judges === 0 && unpriced > policyCalls) return "unknown";
+  return `at least ${dollarsText(judges)}; some calls have no price`;
 }
