@@ -8,7 +8,7 @@ import { curveOf, hasAxis, learningOf, overlayOf, usualLevel } from "../../src/w
 import { textDifference } from "../../src/web/pages/compare/text-difference.ts";
 import { lastRewards } from "../../src/web/pages/home/last-rewards.ts";
 import { stateDifference } from "../../src/web/pages/rollout/state-difference.ts";
-import { failedCallsOf, mostFrequent } from "../../src/web/pages/run/failed-calls.ts";
+import { failedCallsOf, mostFrequent, unreadText } from "../../src/web/pages/run/failed-calls.ts";
 import { isBinary, rewardSeries } from "../../src/web/pages/run/reward-series.ts";
 import { seriesOf } from "../../src/web/pages/run/series.ts";
 import {
@@ -74,24 +74,41 @@ test("a step without rollouts has no means, never 0", () => {
   expect(factsOfStep([])).toMatchObject({ rollouts: 0, reward: null, cut_off: null, turns: null, tasks: [] });
 });
 
-test("failed calls are counted by tool, as recorded or else by the results in the next turn", () => {
-  const turn = (index: number, change: Partial<OutlineTurn>): OutlineTurn => ({
+function outlineTurn(index: number, change: Partial<OutlineTurn>): OutlineTurn {
+  return {
     ...{ index, at_ms: 0, latency_ms: 0, calls: 1, messages: 0, tool_calls: 0, tools: [], failed: 0, stored_bytes: 0 },
     ...{ is_truncated: false, forked: false, ...change },
+  };
+}
+
+test("of each rollout several turns with failed calls are kept, up to five", () => {
+  const failing = (index: number) => outlineTurn(index, { tool_calls: 1, tools: ["add"], tool_calls_failed: 1 });
+  const counts = new Map();
+  countTools("ro_1", [failing(0), outlineTurn(1, {}), failing(2)], counts);
+  countTools("ro_2", [0, 1, 2, 3, 4, 5, 6].map(failing), counts);
+  expect(counts.get("add")).toEqual({
+    ...{ calls: 9, failed: 9 },
+    failing: [
+      { rollout: "ro_1", turns: [0, 2] },
+      { rollout: "ro_2", turns: [0, 1, 2, 3, 4] },
+    ],
   });
+});
+
+test("failed calls are counted by tool, as recorded or else by the results in the next turn", () => {
   const counts = new Map();
   countTools(
     "ro_1",
     [
-      turn(0, { tool_calls: 2, tools: ["add"], tool_calls_failed: 1 }),
-      turn(1, { tool_calls: 1, tools: ["look"], failed: 1 }),
-      turn(2, { failed: 1 }),
+      outlineTurn(0, { tool_calls: 2, tools: ["add"], tool_calls_failed: 1 }),
+      outlineTurn(1, { tool_calls: 1, tools: ["look"], failed: 1 }),
+      outlineTurn(2, { failed: 1 }),
     ],
     counts,
   );
   expect(Object.fromEntries(counts)).toEqual({
-    add: { calls: 2, failed: 1, failing: [{ rollout: "ro_1", turn: 0 }] },
-    look: { calls: 1, failed: 1, failing: [{ rollout: "ro_1", turn: 1 }] },
+    add: { calls: 2, failed: 1, failing: [{ rollout: "ro_1", turns: [0] }] },
+    look: { calls: 1, failed: 1, failing: [{ rollout: "ro_1", turns: [1] }] },
   });
   expect(toolCauses(new Map(), counts).map(({ name, now }) => [name, now])).toEqual([
     ["look", 1],
@@ -256,4 +273,12 @@ test("a state is shown as its changed lines with a few lines around them", () =>
   expect(lines.filter(({ kind }) => kind === "added").map(({ text }) => text.trim())).toEqual(['"guesses": 2']);
   expect(lines.find(({ kind }) => kind === "left out")?.text).toBe("6");
   expect(stateDifference(null, { a: 1 })).toEqual([{ kind: "same", text: '{\n  "a": 1\n}\n' }]);
+});
+
+test("the page names the members of which not all turns are read", () => {
+  const long = { slot: 3, read: 5000, turns: 7200 };
+  expect(unreadText([{ slot: 2, read: 9, turns: 9 }, long])).toBe(
+    "Not all turns are read: of member 3 the first 5,000 of 7,200.",
+  );
+  expect(unreadText([{ slot: 2, read: 9, turns: 9 }])).toBeNull();
 });

@@ -1,6 +1,7 @@
 /** Which tools failed in which members of a group, with the error, and a link to the turn. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { LIMITS } from "../../../contract/limits.ts";
 import type { RolloutSummary } from "../../../contract/rollout-list.ts";
 import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
@@ -9,12 +10,11 @@ import { Loading } from "../../components/loading.tsx";
 import { Scroll } from "../../components/scroll.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { inOrder } from "../rollout/in-order.ts";
-import { type FailedCall, failedIn } from "../run/failed-calls.ts";
+import { type FailedCall, failedIn, unreadText } from "../run/failed-calls.ts";
 import { readEach, readFailedCalls } from "../run/read-failed-calls.ts";
 
-/** The most members that are read, the most turns of each, and the failing turns of each whose errors are read. */
+/** The most members that are read, and the failing turns of each whose errors are read. */
 const MEMBERS = 16;
-const TURNS = 1000;
 const FAILING = 5;
 /** Characters of an error. */
 const QUOTED = 300;
@@ -25,6 +25,9 @@ interface MemberCalls {
   readonly failed: readonly FailedCall[];
   /** Further turns with failed calls. */
   readonly left: number;
+  /** How many of its turns were read, and how many it has. */
+  readonly read: number;
+  readonly turns: number;
 }
 
 export function FailedTools({ members }: { readonly members: readonly RolloutSummary[] }) {
@@ -36,22 +39,26 @@ export function FailedTools({ members }: { readonly members: readonly RolloutSum
     enabled: read.length > 0,
     staleTime: Number.POSITIVE_INFINITY,
   });
-  if (read.length === 0 || data?.every(({ calls }) => calls === 0)) return null;
+  const unread = unreadText((data ?? []).map(({ member: { slot }, ...of }) => ({ slot, ...of })));
+  if (read.length === 0 || (unread === null && data?.every(({ calls }) => calls === 0))) return null;
   const failing = data?.filter(({ failed, left }) => failed.length + left > 0) ?? [];
   return (
     <section aria-labelledby="failed-tools">
       <h2 id="failed-tools">Failed tool calls</h2>
       {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
       {data === undefined && error === null && <Loading what="the tool calls" />}
-      {data !== undefined && failing.length === 0 && <p>No tool call failed.</p>}
+      {data !== undefined && failing.length === 0 && (
+        <p>{unread === null ? "No tool call failed." : "No tool call failed in the turns that were read."}</p>
+      )}
       {failing.length > 0 && <FailedTable failing={failing} />}
+      {unread !== null && <p className="soft">{unread}</p>}
       {read.length < played.length && <p className="soft">Of the first {countText(MEMBERS)} members.</p>}
     </section>
   );
 }
 
 async function readMember(member: RolloutSummary, signal: AbortSignal): Promise<MemberCalls> {
-  const { data } = await api.rollouts.outline(member.id, { limit: TURNS }, { signal });
+  const { data, n_turns } = await api.rollouts.outline(member.id, { limit: LIMITS.outlinePerPage }, { signal });
   const failing = data.filter((turn, at) => failedIn(turn, data[at + 1]) > 0);
   const shown = failing.slice(0, FAILING);
   const failed = await readEach(shown, ({ index }) => readFailedCalls(member.id, index, signal));
@@ -60,6 +67,8 @@ async function readMember(member: RolloutSummary, signal: AbortSignal): Promise<
     calls: data.reduce((sum, { tool_calls }) => sum + tool_calls, 0),
     failed: failed.flat(),
     left: failing.length - shown.length,
+    read: data.length,
+    turns: n_turns,
   };
 }
 

@@ -1,6 +1,7 @@
 /** The failed tool calls of a turn with the text of their results. Pure. */
 import { looksFailed } from "../../../contract/looks-failed.ts";
 import type { MessageBeginning, OutlineTurn, ShownTurn } from "../../../contract/turns.ts";
+import { countText } from "../../components/format.ts";
 import { formOf } from "./tool-tally.ts";
 
 export interface FailedCall {
@@ -43,4 +44,20 @@ export function mostFrequent(calls: readonly FailedCall[]): FailedCall | null {
   const forms = Map.groupBy(withText, ({ tool, text }) => `${tool} ${formOf(text ?? "")}`);
   const [first = []] = [...forms.values()].sort((one, other) => other.length - one.length);
   return first[0] ?? null;
+}
+
+export interface TurnsRead {
+  readonly slot: number;
+  readonly read: number;
+  readonly turns: number;
+}
+
+/** Of which members not all turns were read; null if all were. */
+export function unreadText(members: readonly TurnsRead[]): string | null {
+  const cut = members.filter(({ read, turns }) => read < turns);
+  if (cut.length === 0) return null;
+  const parts = cut.map(({ slot, read, turns }) => {
+    return `of member ${slot} the first ${countText(read)} of ${countText(turns)}`;
+  });
+  return `Not all turns are read: ${parts.join(", ")}.`;
 }

@@ -174,8 +174,8 @@ function ofLength(kind: Cause["kind"], before: number | null, now: number | null
 export interface ToolCalls {
   readonly calls: number;
   readonly failed: number;
-  /** The rollouts with a failed call, each with the first turn that has one, from 0. */
-  readonly failing: readonly { readonly rollout: string; readonly turn: number }[];
+  /** The rollouts with a failed call, each with the first turns that have one, from 0. */
+  readonly failing: readonly { readonly rollout: string; readonly turns: readonly number[] }[];
 }
 
 /** Tools whose share of failed calls changed much, the largest change first. */
@@ -189,6 +189,9 @@ export function toolCauses(
   return causes.sort((one, other) => Math.abs(other.now - other.before) - Math.abs(one.now - one.before));
 }
 
+/** The most turns of a rollout that are kept for one tool. */
+export const FAILING_TURNS = 5;
+
 /**
  * Adds the calls of a rollout's turns. A turn that calls several tools counts under all their names together, because
  * an outline does not say which of them failed.
@@ -200,11 +203,17 @@ export function countTools(rollout: string, turns: readonly OutlineTurn[], count
     const failed = failedIn(turn, turns[at + 1]);
     const name = tools.join(" and ");
     const known = counts.get(name) ?? { calls: 0, failed: 0, failing: [] };
-    const isFirst = failed > 0 && !known.failing.some((one) => one.rollout === rollout);
     counts.set(name, {
       calls: known.calls + tool_calls,
       failed: known.failed + failed,
-      failing: isFirst ? [...known.failing, { rollout, turn: index }] : known.failing,
+      failing: failed > 0 ? withTurn(known.failing, rollout, index) : known.failing,
     });
   }
+}
+
+/** A rollout with many failing turns counts no more than `FAILING_TURNS` of them. */
+function withTurn(failing: ToolCalls["failing"], rollout: string, turn: number): ToolCalls["failing"] {
+  const known = failing.find((one) => one.rollout === rollout)?.turns ?? [];
+  if (known.length >= FAILING_TURNS) return failing;
+  return [...failing.filter((one) => one.rollout !== rollout), { rollout, turns: [...known, turn] }];
 }

@@ -7,7 +7,7 @@ import { Shown } from "../../components/shown.tsx";
 import { mostFrequent } from "./failed-calls.ts";
 import { readEach, readFailedCalls } from "./read-failed-calls.ts";
 import { FailingLink } from "./rollout-links.tsx";
-import type { ToolCalls } from "./step-facts.ts";
+import { FAILING_TURNS, type ToolCalls } from "./step-facts.ts";
 
 /** In how many rollouts the texts of the failed calls are read, and the characters that are quoted. */
 const READ = 12;
@@ -23,7 +23,7 @@ interface ToolErrorsProps {
 
 export function ToolErrors({ run, tools, calls }: ToolErrorsProps) {
   const failing = calls?.failing ?? [];
-  const read = failing.slice(0, READ);
+  const read = failing.slice(0, READ).flatMap(({ rollout, turns }) => turns.map((turn) => ({ rollout, turn })));
   const { data, error, refetch } = useQuery({
     queryKey: ["failed-calls", ...read.map(({ rollout, turn }) => `${rollout} ${turn}`)],
     queryFn: async ({ signal }) => {
@@ -33,6 +33,7 @@ export function ToolErrors({ run, tools, calls }: ToolErrorsProps) {
     staleTime: Number.POSITIVE_INFINITY,
   });
   if (failing.length === 0) return null;
+  const isCut = failing.some(({ turns }) => turns.length === FAILING_TURNS);
   const most = data === undefined ? null : mostFrequent(data);
   return (
     <>
@@ -49,7 +50,8 @@ export function ToolErrors({ run, tools, calls }: ToolErrorsProps) {
           <Link to="/rollouts/$id" params={{ id: most.rollout }} search={{ turn: String(most.turn + 1) } as never}>
             an example
           </Link>
-          {failing.length > READ && `; read in the first ${countText(READ)} rollouts`}).
+          {failing.length > READ && `; read in the first ${countText(READ)} rollouts`}
+          {isCut && `; of each rollout the first ${countText(FAILING_TURNS)} turns with failed calls are read`}).
         </p>
       )}
     </>
