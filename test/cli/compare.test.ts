@@ -85,6 +85,10 @@ test("the gates hold only if they hold against each baseline", async () => {
   ]);
   expect((await compare(["fresh", "alike", "better"], "--max-drop", "0.5")).code).toBe(5);
   expect((await compare(["fresh", "alike"], "--max-drop", "0")).code).toBe(0);
+  // The drop is significant, but smaller than the allowed one.
+  const both = await compare(["fresh", "better"], "--fail-if-worse", "--max-drop", "1", "--json");
+  const gates: { verdict: string }[] = JSON.parse(both.stdout).gates;
+  expect([both.code, gates.map(({ verdict }) => verdict)]).toEqual([3, ["failed", "passed"]]);
   const single = await compare(["fresh", "better"], "--fail-if-worse", "--json");
   expect([single.code, JSON.parse(single.stdout).gates.length]).toEqual([3, 1]);
 });

@@ -100,6 +100,24 @@ test("an allowed drop must hold against each baseline", () => {
   expect(judged(close, open, far)).toEqual([["passed", "inconclusive", "failed"], 3]);
 });
 
+test("the p of an allowed drop is named as such: the p of the table is of another test", () => {
+  const [gate] = judgeDifferences([compared("run_a", -0.07, 0.03), compared("run_b", 0, 0.03)], 0.05);
+  expect(gate?.message).toContain("(95 %: −0.133 to −0.007, p of a drop of more than 0.05, by Holm 0.51)");
+});
+
+test("a run or a baseline that has not completed is not judged, and its status is named", () => {
+  const { run, baseline, ...good } = compared("run_a", 0.1, 0.01);
+  const failed = { ...good, run, baseline: { ...baseline, status: "failed" as const } };
+  const both = { ...failed, run: { ...run, status: "running" as const } };
+  const judged = judgeDifferences([failed, both, { ...good, run, baseline }], null);
+  expect(judged).toMatchObject([
+    { verdict: "inconclusive", message: "against run_a: the baseline is failed: only completed runs are judged" },
+    { verdict: "inconclusive", message: expect.stringContaining("the run is running and the baseline is failed: ") },
+    { verdict: "passed" },
+  ]);
+  expect(exitOfGates(judged)).toBe(5);
+});
+
 test("equal differences leave no doubt with several baselines, and a single common task decides nothing", () => {
   const equal = compared("run_a", -1, 0);
   const { difference, ...one } = compared("run_b", -1, 0);

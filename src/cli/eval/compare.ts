@@ -33,7 +33,7 @@ export function compareCommand(line: CompareLine): Promise<ExitCode> {
   const asked: Asked = {
     ...{ run, baselines, metric: line.text("metric"), limit: line.count("limit", 1), after: line.text("after") },
     tasks: COMPARED_TASKS.find((one) => one === line.text("tasks")),
-    gate: line.on("fail-if-worse") || maxDrop !== null ? { maxDrop } : null,
+    gates: [...(line.on("fail-if-worse") ? [null] : []), ...(maxDrop === null ? [] : [maxDrop])],
   };
   return onPlatform(line, (session) => (baselines.length > 1 ? compareSeveral : compareOne)(asked, session));
 }
@@ -41,18 +41,24 @@ export function compareCommand(line: CompareLine): Promise<ExitCode> {
 interface Asked extends Omit<CompareRunsQuery, "baseline"> {
   readonly run: string;
   readonly baselines: readonly string[];
-  /** Null: the exit code does not depend on the differences. */
-  readonly gate: { readonly maxDrop: number | null } | null;
+  /** The allowed drop of each gate; null: only a significant drop fails. Empty: the exit code depends on no difference. */
+  readonly gates: readonly (number | null)[];
 }
 
-async function compareOne({ run, baselines, gate, ...query }: Asked, { client, signal, term: { room } }: Session) {
+async function compareOne(
+  { run, baselines, gates: drops, ...query }: Asked,
+  { client, signal, term: { room } }: Session,
+) {
   const comparison = await client.runs.compare(run, { baseline: baselines[0] ?? "", ...query }, { signal });
-  const gates = judged([comparison], gate);
-  const json = gate === null ? comparison : { ...comparison, gates };
+  const gates = judged([comparison], drops);
+  const json = drops.length === 0 ? comparison : { ...comparison, gates };
   return { json, exit: exitOf(gates), text: () => withGates(comparisonText(comparison, room), gates) };
 }
 
-async function compareSeveral({ run, baselines, gate, ...query }: Asked, { client, signal, term: { room } }: Session) {
+async function compareSeveral(
+  { run, baselines, gates: drops, ...query }: Asked,
+  { client, signal, term: { room } }: Session,
+) {
   const comparisons: RunComparison[] = [];
   const theirs: RunView[] = [];
   for (const baseline of baselines) {
@@ -61,13 +67,13 @@ async function compareSeveral({ run, baselines, gate, ...query }: Asked, { clien
   }
   const rows = rowsOf(comparisons, await client.runs.get(run, { signal }), theirs);
   const list = await client.runs.compareTasks(run, { baselines, ...query }, { signal });
-  const gates = judged(comparisons, gate);
-  const json = { object: "comparisons", data: rows, tasks: list, ...(gate !== null && { gates }) };
+  const gates = judged(comparisons, drops);
+  const json = { object: "comparisons", data: rows, tasks: list, ...(drops.length > 0 && { gates }) };
   return { json, exit: exitOf(gates), text: () => withGates(severalText(rows, list, room), gates) };
 }
 
-function judged(comparisons: readonly RunComparison[], gate: Asked["gate"]): readonly GateResult[] {
-  return gate === null ? [] : judgeDifferences(comparisons, gate.maxDrop);
+function judged(comparisons: readonly RunComparison[], drops: Asked["gates"]): readonly GateResult[] {
+  return drops.flatMap((maxDrop) => judgeDifferences(comparisons, maxDrop));
 }
 
 function exitOf(gates: readonly GateResult[]): ExitCode {
