@@ -4,7 +4,6 @@
  * by slice and only reads.
  */
 import type { ChargeAudit } from "../contract/audit.ts";
-import type { Judgement } from "../contract/judgement.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { ChargeLines, LedgerEntry } from "../contract/money.ts";
 import type { Scope } from "../contract/scope.ts";
@@ -12,7 +11,7 @@ import { addUsage, type Trajectory } from "../contract/trajectory.ts";
 import { sumOfLines } from "../core/costs/run-costs.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import type { RunRpc } from "../kernel/messages/rpc.ts";
-import type { RolloutEntry } from "../kernel/messages/run-records.ts";
+import type { JudgeCalls, RolloutEntry } from "../kernel/messages/run-records.ts";
 import type { RunSpec } from "../kernel/messages/wire.ts";
 import { linesOf } from "../kernel/run/charged.ts";
 import { readPage } from "../kernel/service/read-rollouts.ts";
@@ -97,7 +96,7 @@ type Slice = {
 async function readSlice(env: Env, spec: RunSpec, object: RunRpc, after: number): Promise<Result<Slice>> {
   const limit = Math.min(ROLLOUTS_A_SLICE, LIMITS.resultsPerPage);
   for (let look = 1; look <= LOOKS; look += 1) {
-    const page = await object.finished(after, limit, null);
+    const page = await object.finished(after, limit, null, true);
     if (page === null) return lostRun(spec.run_id);
     const read = await readPage(env, spec, page);
     if (read === null) continue;
@@ -118,7 +117,7 @@ function chargedAnew(spec: RunSpec, entry: RolloutEntry, trajectory: Trajectory 
   const prices = spec.money?.prices ?? null;
   const { outcome, reason } = entry;
   if (prices === null || outcome === null) return {};
-  const judgements = JSON.parse(entry.judgements ?? "[]") as Judgement[];
+  const judgements = JSON.parse(entry.judgements ?? "[]") as JudgeCalls[];
   const ending = { ...endOf(spec, entry, { outcome, reason }), left: trajectory !== null };
   const lines = chargeOf(prices, {
     ...ending,

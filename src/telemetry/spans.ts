@@ -5,10 +5,9 @@
  * Invariants. Ids are derived from the ids of the run, the rollout and the turn, so the same rollout always gives the
  * same spans. Prompts and completions are included only if `content` is true.
  */
-import type { Judgement } from "../contract/judgement.ts";
 import type { Messages } from "../contract/messages.ts";
 import { promptOf, type StoredTurn, type Trajectory } from "../contract/trajectory.ts";
-import type { RolloutEntry, SegmentTrace } from "../kernel/messages/run-records.ts";
+import type { JudgeCalls, RolloutEntry, SegmentTrace } from "../kernel/messages/run-records.ts";
 
 type Value =
   | { readonly stringValue: string }
@@ -119,7 +118,7 @@ function callsOf({ spec }: SegmentTrace, { id }: RolloutEntry, trajectory: Traje
 
 /** Judges' calls have no times: they are placed at the end of their rollout. Cached judgements made no call. */
 function judgesOf({ id, judgements }: RolloutEntry, end: number): Made[] {
-  const asked = judgements === null ? [] : (JSON.parse(judgements) as Judgement[]);
+  const asked = judgements === null ? [] : (JSON.parse(judgements) as JudgeCalls[]);
   return asked.flatMap(({ judge, model, key, pass, error, calls, usage, cached }): Made[] => {
     if (cached) return [];
     const attributes = {

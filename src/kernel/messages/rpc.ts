@@ -242,8 +242,8 @@ export interface RunRpc {
   look<Name extends ListQuestion>(question: Name, ask: ListAsk<Name>): Promise<ListAnswer<Name> | null>;
   /** The segment that covers a finished rollout, if there is one yet. */
   segmentOf(finishSeq: number): Promise<SegmentEntry | null>;
-  /** Finished rollouts in the order of their ends. */
-  finished(after: number, limit: number, outcome: string | null): Promise<FinishedPage | null>;
+  /** Finished rollouts in the order of their ends, without their judgements. `judged`: with them, as `JudgeCalls`. */
+  finished(after: number, limit: number, outcome: string | null, judged?: boolean): Promise<FinishedPage | null>;
   /** The next rollouts to export. Null: the run does not exist. */
   exportPage(query: ExportQuery): Promise<ExportPage | null>;
   /** Events after `after`. If there are none yet, it waits up to `waitMs`. */

@@ -5,6 +5,7 @@
  */
 import type { CancelReason } from "../../contract/errors.ts";
 import type { EventName } from "../../contract/event-names.ts";
+import type { Judgement } from "../../contract/judgement.ts";
 import type { Outcome, RolloutStatus, RunCounts, RunStatus, RunView } from "../../contract/run.ts";
 import type { TrainingView } from "../../contract/training-view.ts";
 import type { RunSpec } from "./wire.ts";
@@ -153,7 +154,10 @@ export type RolloutEntry = {
   judge_completion_tokens: number;
   /** Micro-dollars; null if judges were called and their cost is unknown. */
   judge_micros: number | null;
-  /** JSON: each result of its judges, and its cost. */
+  /**
+   * JSON: each result of its judges, and its cost. A page of rows has null or `JudgeCalls` here: only a rollout that is
+   * read alone has all.
+   */
   judgements: string | null;
   /** Micro-dollars, in a run with a cap: what it may spend in all; after its end, what it spent, judges included. */
   ceiling: number;
@@ -172,6 +176,9 @@ export type RolloutEntry = {
   /** JSON: `ChargeLines`, what the platform charges for it; null before its end, and if nothing is charged. */
   charge: string | null;
 };
+
+/** A judgement in a page of rows: its calls, without the texts that make it large. */
+export type JudgeCalls = Omit<Judgement, "reply" | "reason" | "verdict">;
 
 /** How a rollout ends. */
 export interface Ending {

@@ -6,6 +6,7 @@
  */
 import type { ExportQuery } from "../../contract/export.ts";
 import type { RolloutEntry } from "../messages/run-records.ts";
+import { PAGE_COLUMNS } from "./schema.ts";
 
 export type Chosen = Omit<ExportQuery, "limit" | "after">;
 
@@ -77,9 +78,9 @@ export class ExportRows {
     return rows.filter((row) => this.decide(row) === true).sort(bestFirst);
   }
 
-  /** By `seq`. */
+  /** By `seq`, without their judgements. */
   entries(rows: readonly Row[]): ReadonlyMap<number, RolloutEntry> {
-    const query = "select * from rollouts where seq in (select value from json_each(?))";
+    const query = `select ${PAGE_COLUMNS} from rollouts where seq in (select value from json_each(?))`;
     const found = this.#sql.exec<RolloutEntry>(query, JSON.stringify(rows.map(({ seq }) => seq)));
     return new Map(Array.from(found, (entry) => [entry.seq, entry]));
   }

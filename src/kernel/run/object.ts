@@ -331,8 +331,9 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
     return this.#read(() => sourcesIn(this.#store, places));
   }
 
-  finished(after: number, limit: number, outcome: string | null) {
-    return this.#read((spec) => finishedPage(this.#store, spec, after, limit, outcome, this.#memory.pageBytes));
+  finished(after: number, limit: number, outcome: string | null, judged = false) {
+    const asked = { after, limit, outcome, judged };
+    return this.#read((spec) => finishedPage(this.#store, spec, asked, this.#memory.pageBytes));
   }
 
   exportPage(query: ExportQuery) {

@@ -34,22 +34,29 @@ export function rolloutRecord(store: RunStore, spec: RunSpec, place: RolloutSlot
 
 const NONE: ReadonlyMap<number, number> = new Map();
 
+/** Which ended rollouts a page has. */
+interface Finished {
+  readonly after: number;
+  readonly limit: number;
+  readonly outcome: string | null;
+  /** With the calls of their judges. */
+  readonly judged?: boolean;
+}
+
 /** As many ended rollouts as one reply between objects may carry. `most`: stored bytes of their trajectories. */
 export function finishedPage(
   store: RunStore,
   spec: RunSpec,
-  after: number,
-  limit: number,
-  outcome: string | null,
+  { after, limit, outcome, judged = false }: Finished,
   most: number = LIMITS.pageBytes,
 ): FinishedPage {
-  const found = store.finished(after, limit, outcome);
+  const found = store.finished(after, limit, outcome, judged);
   const advantages = advantagesIn(store, spec, found);
   const rows: RolloutRecord[] = [];
   let [held, bytes] = [0, 0];
   for (const row of found) {
     const record = recordIn(store, row, advantages);
-    held += record.text?.length ?? 0;
+    held += (record.text?.length ?? 0) + (row.judgements?.length ?? 0);
     bytes += row.bytes;
     const over = held > LIMITS.inlinePageBytes || bytes > most;
     if (over && rows.length > 0) break;

@@ -68,6 +68,27 @@ export const NEW_ROLLOUT = {
   ...{ ceiling: 0, spent_micros: 0, asked: 0, needs: 0, lost_calls: 0, lost_micros: 0, unmetered: 0 },
 } as const satisfies Partial<RolloutEntry>;
 
+/** The other columns, which the insert names. */
+const NAMED: Readonly<Record<Exclude<keyof RolloutEntry, keyof typeof NEW_ROLLOUT>, true>> = {
+  ...{ seq: true, group_index: true, slot: true, attempt: true, id: true, status: true },
+  ...{ ask_at: true, host: true, carries: true, started_at: true },
+};
+
+/**
+ * The columns of `RolloutEntry` for a page of rows, with `judgements` null: a row may hold a megabyte of them, and a call
+ * between objects carries only 32 MiB.
+ */
+export const PAGE_COLUMNS = columnsWith("null");
+
+/** The same with judgements as `JudgeCalls`: without the texts that make them large. */
+export const JUDGED_COLUMNS = columnsWith(`iif(judgements is null, null,
+  (select json_group_array(json_remove(value, '$.reply', '$.reason', '$.verdict')) from json_each(judgements)))`);
+
+function columnsWith(judgements: string): string {
+  const names = Object.keys({ ...NAMED, ...NEW_ROLLOUT });
+  return names.map((name) => (name === "judgements" ? `${judgements} as judgements` : name)).join(", ");
+}
+
 /** Changes of these tables since the first release. They run for old and for new objects: see kit/migrate.ts. */
 export const RUN_MIGRATIONS: readonly Migration[] = [
   {

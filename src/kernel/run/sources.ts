@@ -8,10 +8,12 @@ import { cancelReasonOf } from "./control.ts";
 import { recordIn } from "./pages.ts";
 import type { RunStore } from "./store.ts";
 
+/** The records are without their judgements, which may be too large for one reply. */
 export function sourcesIn(store: RunStore, places: readonly SourceSlot[]): SourcePage {
-  const rows = places.map(({ group, slot, attempt }) =>
-    attempt === null ? store.latestDone({ group, slot }) : store.rollout({ group, slot, attempt }),
-  );
+  const rows = places.map(({ group, slot, attempt }): RolloutEntry | null => {
+    const row = attempt === null ? store.latestDone({ group, slot }) : store.rollout({ group, slot, attempt });
+    return row && { ...row, judgements: null };
+  });
   const segments = new Map<number, SegmentEntry>();
   for (const row of rows) {
     const segment = row === null ? null : segmentOf(store, row.finish_seq);
@@ -71,7 +73,7 @@ export function traceOf(store: RunStore, spec: RunSpec, segment: number) {
   const entry = store.segment(segment);
   if (entry === null) return null;
   const { first_seq, last_seq, key } = entry;
-  const rollouts = store.finished(first_seq - 1, last_seq - first_seq + 1, null);
+  const rollouts = store.finished(first_seq - 1, last_seq - first_seq + 1, null, true);
   const { settled_at: at, status, error, finished } = store.head();
   const ended = at === null || last_seq < finished ? null : { at, status, error: error?.code ?? null };
   return { spec, rollouts, ended, key };

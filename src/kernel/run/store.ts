@@ -21,7 +21,15 @@ import { NeedyRollouts } from "./needy-rollouts.ts";
 import { REPORT_COLUMNS, REPORT_QUERY, type ReportRow } from "./report-sums.ts";
 import { RetryStore } from "./retry-store.ts";
 import { RowsInFlight } from "./rows-in-flight.ts";
-import { NEW_HEAD, NEW_ROLLOUT, RUN_MIGRATIONS, RUN_SCHEMA, type RunHead } from "./schema.ts";
+import {
+  JUDGED_COLUMNS,
+  NEW_HEAD,
+  NEW_ROLLOUT,
+  PAGE_COLUMNS,
+  RUN_MIGRATIONS,
+  RUN_SCHEMA,
+  type RunHead,
+} from "./schema.ts";
 import { Shards } from "./shards.ts";
 import { NEW_TRAINING } from "./training-state.ts";
 import { TrainingStore } from "./training-store.ts";
@@ -266,10 +274,11 @@ export class RunStore {
     );
   }
 
-  /** Finished rollouts in the order of their ends, after `finishSeq`. */
-  finished(finishSeq: number, limit: number, outcome: string | null): RolloutEntry[] {
+  /** Finished rollouts in the order of their ends, after `finishSeq`. `judged`: with the calls of their judges. */
+  finished(finishSeq: number, limit: number, outcome: string | null, judged = false): RolloutEntry[] {
     return this.#rows.all<RolloutEntry>(
-      "select * from rollouts where finish_seq > ? and (? is null or outcome = ?) order by finish_seq limit ?",
+      `select ${judged ? JUDGED_COLUMNS : PAGE_COLUMNS} from rollouts where finish_seq > ? and (? is null or outcome = ?)
+        order by finish_seq limit ?`,
       finishSeq,
       outcome,
       outcome,
