@@ -56,16 +56,22 @@ export function afterOutcome(
     const { value, reason, reply = null } = outcome;
     return { ...spent, verdict: resultText({ value, reason }), reply, cached: asked ? 0 : 1 };
   }
-  const { error, retryable, free = false, silent = false, retry_after_ms, reply = before.reply } = outcome;
+  const { error, retryable, free = false, silent = false, retry_after_ms } = outcome;
   if (free) return { ...spent, next_at: now };
   const tries = before.tries + 1;
   const replies = before.replies + (outcome.replied ? 1 : 0);
+  const reply = lastReply(before, outcome);
   const retries = silent ? Math.min(limits.max_retries, LIMITS.retriesAfterTimeout) : limits.max_retries;
   if (!retryable || before.tries >= retries) {
     return { ...spent, tries, replies, reply, verdict: resultText({ value: null, error, retryable }) };
   }
   const seed = `${run_id}:${before.unit}:${before.key}`;
   return { ...spent, tries, replies, reply, next_at: now + backoffMs(before.tries, retry_after_ms, seed) };
+}
+
+/** Null after a blank reply, which is not stored: the reply of an earlier try does not belong to its error. */
+function lastReply(before: JudgementEntry, { replied, reply }: Extract<AskOutcome, { kind: "failed" }>): string | null {
+  return replied ? (reply ?? null) : before.reply;
 }
 
 /** True if there was a reply without usage. */

@@ -29,3 +29,12 @@ test("the last reply of a judge stays with its judgement, also if a later call h
   expect(afterOutcome(spec, second, { ...given, reply: "Good, because." }, 0).reply).toBe("Good, because.");
   expect(afterOutcome(spec, second, given, 0).reply).toBeNull();
 });
+
+test("a blank reply does not leave the reply of an earlier call with the judgement", () => {
+  const spec = { ...RUN_SPEC, limits: { call_timeout_s: 600, max_retries: 1 } };
+  const refused = { ...FAILED, replied: true, reply: "I cannot judge this." };
+  const first = afterOutcome(spec, { ...NEW_JUDGEMENT, ...ASK }, refused, 0);
+  const blank = { ...FAILED, replied: true, reply: undefined, error: "the reply is empty" };
+  const second = afterOutcome(spec, first, blank, 0);
+  expect([second.verdict, second.reply]).toEqual([expect.stringContaining("the reply is empty"), null]);
+});
