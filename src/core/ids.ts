@@ -156,6 +156,19 @@ export function parseId(text: string, mac: Mac): ParsedId | null {
   return { kind: "rollout", id: text, runId, group: first, slot, attempt };
 }
 
+/**
+ * The place in a rollout's id that was verified before it was stored, so its code is not computed again. Throws a
+ * TypeError for any other text.
+ */
+export function placeOfStoredId(id: string): RolloutPlace {
+  const [, , ...places] = ROLLOUT.exec(id) ?? [];
+  const [group, slot, attempt] = places.slice(0, 3).map((digits) => Number.parseInt(digits, 36));
+  if (group === undefined || slot === undefined || attempt === undefined) {
+    throw new TypeError(`not the id of a rollout: ${id.slice(0, 100)}`);
+  }
+  return { group, slot, attempt };
+}
+
 function noiseOf(random: Minting["random"], length: number): string {
   const noise = [...random(length)].map((byte) => ALPHABET.charAt(byte & 31));
   if (noise.length !== length) throw new RangeError("too few random bytes");

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { leaseId, type Mac, mintId, mintRunId, parseId, rolloutId } from "../../src/core/ids.ts";
+import { leaseId, type Mac, mintId, mintRunId, parseId, placeOfStoredId, rolloutId } from "../../src/core/ids.ts";
 
 const mac = keyed("a secret of ours");
 
@@ -44,6 +44,18 @@ test("a rollout's id has its run and its place, and is always the same", () => {
       expect(parseId(id, mac)).toEqual({ kind: "rollout", id, runId, ...where });
     }),
   );
+});
+
+test("the place of a stored rollout's id is read without its code, and a text that is no such id is an error", () => {
+  fc.assert(
+    fc.property(place, fc.nat(2 ** 31), (where, now) => {
+      expect(placeOfStoredId(rolloutId(runAt(now), where, mac))).toEqual(where);
+    }),
+  );
+  const run = runAt(1_763_719_200_000);
+  for (const text of ["", run, leaseId(run, 1, mac), `${rolloutId(run, { group: 0, slot: 0, attempt: 0 }, mac)}x`]) {
+    expect(() => placeOfStoredId(text)).toThrow("not the id of a rollout");
+  }
 });
 
 test("ids sort by age", () => {

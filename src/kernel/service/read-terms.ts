@@ -5,10 +5,10 @@
  */
 import { type FilterTerm, parseFilter } from "../../contract/filter.ts";
 import type { Scope } from "../../contract/scope.ts";
+import { placeOfStoredId } from "../../core/ids.ts";
 import type { ReviewMark } from "../kit/review-hooks.ts";
 import { reviews } from "../kit/slice-hooks.ts";
 import type { Place, RowTerm } from "../messages/list-wire.ts";
-import { placeOfId } from "./read-run.ts";
 
 type ReviewTerm = Extract<FilterTerm, { readonly kind: "review" }>;
 
@@ -23,9 +23,10 @@ export async function readTerms(
   const others = parsed.terms.filter((term) => term.kind !== "review");
   if (asked.length === 0) return others;
   const { negated, rollouts } = selectReviewed(asked, await reviews().marksOf(env, scope, id));
-  const places = rollouts.flatMap((rollout): Place[] => {
-    const place = placeOfId(env, rollout);
-    return place === null ? [] : [[place.group, place.slot, place.attempt]];
+  // At most `LIMITS.reviewsPerRun` ids, of rows of this run.
+  const places = rollouts.map((rollout): Place => {
+    const { group, slot, attempt } = placeOfStoredId(rollout);
+    return [group, slot, attempt];
   });
   return [...others, { kind: "among", negated, places }];
 }
