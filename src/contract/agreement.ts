@@ -17,6 +17,8 @@ export const ReviewedName = {
 /** A score, or the judgement of a judge: a label or a number. */
 export const Rating = z.union([z.number(), z.string()]).meta({ example: 1 });
 
+const ItemsLeftOut = Count.optional().describe("scores and judges beyond 200 that are not compared; absent for none");
+
 const Disagreement = z.object({
   rollout_id: z.string().meta({ example: EXAMPLE.rollout }),
   given: Rating.describe("the rollout's own"),
@@ -68,7 +70,7 @@ export const RunAgreement = named("RunAgreement", {
     .array(AgreementItem)
     .describe("for the reward, each score and each judge: those with the lowest κ first, then those without κ")
     .meta({ example: [{}] }),
-  items_left_out: Count.optional().describe("scores and judges beyond 200 that are not compared; absent for none"),
+  items_left_out: ItemsLeftOut,
 });
 export type RunAgreement = z.infer<typeof RunAgreement>;
 
@@ -86,6 +88,7 @@ export const AgreementSummary = named("AgreementSummary", {
       `for each score and judge that has a value of people: those with the lowest κ first, then those without κ; null if the reviews of this run and of the runs before it are more than ${LIMITS.reviewsPerRun}: read it in another request`,
     )
     .meta({ example: [{}] }),
+  items_left_out: ItemsLeftOut,
 });
 export type AgreementSummary = z.infer<typeof AgreementSummary>;
 export const AgreementSummaryList = listOf(AgreementSummary, "AgreementSummaryList", EXAMPLE.run);

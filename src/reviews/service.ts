@@ -212,15 +212,20 @@ export async function readAgreements(env: Env, scope: Scope, runIds: readonly st
     const reviews = counts.get(run_id);
     if (reviews === undefined) continue;
     left -= reviews;
-    const items = left < 0 ? null : await readItems(env, scope, run_id);
-    data.push({ object: "agreement_summary", run_id, reviews, items });
+    const compared = left < 0 ? { items: null } : await readItems(env, scope, run_id);
+    data.push({ object: "agreement_summary", run_id, reviews, ...compared });
   }
   const [first_id = null, last_id = null] = [data[0]?.run_id, data.at(-1)?.run_id];
   return { object: "list", data, first_id, last_id, has_more: false };
 }
 
-async function readItems(env: Env, scope: Scope, runId: string): Promise<AgreementSummary["items"]> {
+async function readItems(
+  env: Env,
+  scope: Scope,
+  runId: string,
+): Promise<Pick<AgreementSummary, "items" | "items_left_out">> {
   const compared = new ComparedValues();
   await readValues(env, scope, runId, ({ rollout_id, values }) => compared.add(rollout_id, values));
-  return compared.result().items.map(({ people: _, disagreements: __, weights: ___, ...item }) => item);
+  const { items, ...left } = compared.result();
+  return { items: items.map(({ people: _, disagreements: __, weights: ___, ...item }) => item), ...left };
 }

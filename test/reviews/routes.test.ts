@@ -154,6 +154,16 @@ test("the agreements of runs with too many reviews together are read in several 
   expect(alone.data[0]?.items).toMatchObject([{ of: "reward", n: 1 }]);
 });
 
+test("scores beyond the most that are compared are counted in the summary of an agreement", async () => {
+  const id = await judgedRun(api);
+  await put(rolloutAt(id, 0), { reward: 1 });
+  const values = Array.from({ length: 205 }, (_, at) => ({ of: "score", name: `score ${at}`, value: 1, given: 1 }));
+  await env.DB.prepare('update reviews set "values" = ?1 where run_id = ?2').bind(JSON.stringify(values), id).run();
+  const reply = await api.ask(`/v1/agreements?runs=${id}`);
+  const [summary] = AgreementSummaryList.parse(await reply.json()).data;
+  expect([summary?.items?.length, summary?.items_left_out]).toEqual([200, 5]);
+});
+
 test("a run without reviews has an agreement without numbers", async () => {
   const { id } = await api.finish({ environment: "gsm8k", dataset: questions(1), model: script(["\\boxed{4}"]) });
   const { reviews, items } = await agreementOf(id);
