@@ -183,6 +183,11 @@ test("a baseline that does not exist is named, and the others are compared", asy
   const { page } = await tabAt(`/compare?runs=run_nope,${runs("nightly", "fresh")}&candidate=${ids["fresh"]}`);
   await expect.poll(() => differences(page).locator("tbody tr").count()).toBe(1);
   expect(plain(await textOf(page.getByRole("alert").first()))).toContain("run_nope");
+  const tasks = page.getByRole("region", { name: "Tasks" });
+  await expect.poll(() => tasks.getByRole("button").count()).toBe(7);
+  expect(plain(await textOf(tasks.locator("thead").first()))).toBe(
+    "Task candidate sums of fresh baseline sums of nightly",
+  );
 });
 
 test.each([380, 1280, 1920])("%d pixels wide, three baselines fit without a serious fault", async (width) => {

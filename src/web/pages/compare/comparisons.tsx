@@ -24,6 +24,8 @@ export function Comparisons({ asked, runs }: ComparedProps) {
     }),
   });
   const isPending = queries.some((query) => query.isPending);
+  // The list of tasks needs all its runs: one that could not be read is left out.
+  const listed = { ...asked, others: others.filter((other) => runs.some(({ id }) => id === other)) };
   const known = queries.flatMap(({ data }): RunComparison[] => (data === undefined ? [] : [data]));
   return (
     <>
@@ -38,7 +40,7 @@ export function Comparisons({ asked, runs }: ComparedProps) {
           <Summary known={known} asked={asked} runs={runs} isComplete={!isPending} />
           <h2>Tasks</h2>
           <TaskKind asked={asked} />
-          <TaskList key={[first, ...others, metric, asked.kind].join()} asked={asked} runs={runs} />
+          <TaskList key={[first, ...listed.others, metric, asked.kind].join()} asked={listed} runs={runs} />
         </>
       )}
     </>

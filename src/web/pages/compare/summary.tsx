@@ -140,8 +140,7 @@ function Explained({ known, isCorrected }: Pick<SummaryProps, "known"> & { reado
       A difference is the candidate's mean minus the baseline's, over the tasks that both have scored.{" "}
       {detectable !== undefined &&
         `The smallest detectable difference is the true difference that a test of these tasks would find with a probability of ${percentText(detectable.power)}, if it wrongly finds a difference in ${percentText(detectable.alpha)} of cases without one. Smaller true differences may be missed. `}
-      {isCorrected &&
-        `With ${known.length} comparisons, some p is more often small by chance: p by Holm is corrected for that.`}
+      {isCorrected && "With several comparisons, a small p by chance is more likely: p by Holm is corrected for that."}
     </p>
   );
 }
