@@ -3,9 +3,9 @@
  *
  * `--fail-under` checks the mean itself. `--baseline` checks the 95 % interval of the paired difference. Alone, it
  * fails a run that is significantly worse. With `--max-drop D`, the interval must show that the run lost no more than
- * D; if the interval leaves that open, the judgement is `inconclusive`. Only a completed run is judged. A run that
- * broke has exit code 1. For a run with too few scores only the `--min-scored` gate reports, because its means cover
- * only the rollouts that happened to be scored.
+ * D; if the interval leaves that open, the judgement is `inconclusive`, as it is for a baseline that has not completed.
+ * Only a completed run is judged. A run that broke has exit code 1. For a run with too few scores only the
+ * `--min-scored` gate reports, because its means cover only the rollouts that happened to be scored.
  */
 import type { RunComparison } from "../../contract/comparison.ts";
 import type { GateVerdict } from "../../contract/gate.ts";

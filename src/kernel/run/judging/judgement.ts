@@ -69,7 +69,7 @@ export function afterOutcome(
   return { ...spent, tries, replies, reply, next_at: now + backoffMs(before.tries, retry_after_ms, seed) };
 }
 
-/** Null after a blank reply, which is not stored: the reply of an earlier try does not belong to its error. */
+/** Null after a blank reply, which is not stored: the reply of an earlier call does not belong to its error. */
 function lastReply(before: JudgementEntry, { replied, reply }: Extract<AskOutcome, { kind: "failed" }>): string | null {
   return replied ? (reply ?? null) : before.reply;
 }
