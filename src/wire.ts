@@ -87,7 +87,13 @@ export { ApiError, ERROR_CODES, type ErrorCode, type ErrorDetails, STATUS_OF } f
 export { AUDIT_RULES, type AuditRule, AuditViolation, ChargeAudit, RunAudit } from "./contract/audit.ts";
 export { BatchFormat, type FormatQuery } from "./contract/batch-format.ts";
 export { BATCH_SHA256_HEADER, CUT_ROWS_HEADER } from "./contract/batch-headers.ts";
-export { type ComparedTask, CompareQuery, RunComparison } from "./contract/comparison.ts";
+export {
+  type ComparedTask,
+  CompareQuery,
+  RunComparison,
+  TaskComparison,
+  TaskComparisonList,
+} from "./contract/comparison.ts";
 export {
   DatasetUploadEnd,
   DatasetUploadList,

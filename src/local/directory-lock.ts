@@ -35,6 +35,11 @@ export interface DirectoryLock extends Omit<FileLock, "orphan"> {
   readonly endedOrphan: ProcessMark | null;
 }
 
+/** The lock file names no process. */
+export class NamelessLock extends Error {
+  override readonly name = "NamelessLock";
+}
+
 /** Another running process has the lock of the directory. */
 export class DirectoryInUse extends Error {
   override readonly name = "DirectoryInUse";
@@ -112,7 +117,7 @@ function takeLock(file: string, self: ProcessMark, inUse: (pid: number) => Error
     const owner = readLock(file);
     if (owner !== null) throw inUse(owner.pid);
   }
-  throw new Error(`${file} exists but names no process: remove it if no other process uses it`);
+  throw new NamelessLock(`${file} exists but names no process: remove it if no other process uses it`);
 }
 
 /** Null if there is no lock, or if its file has no content yet. */

@@ -26,7 +26,7 @@ test("the result, the gates and the tasks that did not pass are tables", () => {
   const passed: TaskCase = { ...BAD, kind: "passed", message: "", ...NO_ROLLOUT };
   const text = markdown({ cases: [passed, BAD], judgement: { gates, comparison: null }, exit: 3 });
   expect(text).toMatch(
-    /^### <code>calculator&#64;1&#46;1&#46;0<\/code>: a gate failed\n\n\| model \| <code>m<\/code> \|/,
+    /^### <code>calculator&#64;1&#46;2&#46;0<\/code>: a gate failed\n\n\| model \| <code>m<\/code> \|/,
   );
   expect(text).toContain("\n| reward | **0.500 ± 0.100**, 95 %: 0.300 to 0.700 |\n");
   expect(text).toContain("\n| rollouts | scored 8, failed 2 |\n| not scored | <code>provider 2</code> |\n");

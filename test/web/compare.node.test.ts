@@ -102,7 +102,7 @@ test("the cost of two runs is compared per rollout and in all, and not if a part
   };
   expect(costDifferenceText(paid(3_000_000, 10), paid(1_000_000, 5))).toBe("+$0.10 per rollout, +$2.00 in all");
   expect(costDifferenceText(paid(1_000_000, 5), paid(3_000_000, 10))).toBe("−$0.10 per rollout, −$2.00 in all");
-  expect(costDifferenceText(paid(2, 1), paid(2, 1))).toBe("$0 per rollout, $0 in all");
+  expect(costDifferenceText(paid(2, 1), paid(2, 1))).toBe("$0.00 per rollout, $0.00 in all");
   expect(costDifferenceText(paid(0, 0), paid(5_000_000, 1))).toBe("−$5.00 in all");
   expect(costDifferenceText(paid(null, 1), paid(2, 1))).toBe("–");
   expect(costDifferenceText(undefined, paid(2, 1))).toBe("–");
