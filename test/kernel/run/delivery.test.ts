@@ -387,8 +387,10 @@ test("what an invocation cannot forward is left for its queue to deliver again",
 });
 
 test("small start messages of a batch are handled side by side, and those of many rollouts one after another", async () => {
+  // An organisation that has used none of its share of the process.
+  const fresh = await openPlatform();
   const model = script(RIGHT);
-  const runs = await Promise.all(Array.from({ length: 4 }, () => finishOne(model)));
+  const runs = await Promise.all(Array.from({ length: 4 }, () => finishOne(model, 1, fresh)));
   const mostAtOnce = async (rollouts: number) => {
     let [now, most] = [0, 0];
     const RUN = interposed(env.RUN, "admit", async (call) => {
@@ -400,7 +402,8 @@ test("small start messages of a batch are handled side by side, and those of man
       return admitted;
     });
     const places = Array.from({ length: rollouts }, (_, slot) => [0, slot, 0] as const);
-    const bodies = runs.map(({ id }) => ({ ...startOf(id), rollouts: places }) as RunMessage);
+    const { scope } = fresh;
+    const bodies = runs.map(({ id }) => ({ ...startOf(id), scope, rollouts: places }) as RunMessage);
     expect(await deliver("rollout-groups", bodies, { bindings: { RUN } })).toHaveLength(bodies.length);
     return most;
   };
