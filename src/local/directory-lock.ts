@@ -120,7 +120,7 @@ function takeLock(file: string, self: ProcessMark, inUse: (pid: number) => Error
   throw new NamelessLock(`${file} exists but names no process: remove it if no other process uses it`);
 }
 
-/** Null if there is no lock, or if its file has no content yet. */
+/** Returns null if the lock file does not exist or is still empty. */
 function readLock(file: string): LockFile | null {
   const text = readIfThere(file);
   return text === null || text === "" ? null : LockFile.parse(JSON.parse(text));

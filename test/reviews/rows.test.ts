@@ -85,7 +85,7 @@ test("rollouts are filtered by their reviews, in lists, groups and histograms al
   }
 });
 
-test("a list by reviews goes on from page to page", async () => {
+test("a list filtered by reviews continues on the next page", async () => {
   const query = { filter: "reviewed:true", sort: "-reward", limit: "2" };
   const first = await listOf("rollouts", query, RolloutSummaryList);
   const second = await listOf("rollouts", { ...query, after: first.last_id ?? "" }, RolloutSummaryList);

@@ -129,21 +129,21 @@ test("failed calls have the text of their results, and the most frequent form of
     ...(tool_failed !== undefined && { tool_failed }),
   });
   const after = [
-    { role: "tool", tool_call_id: "a", ...said("Error: 7 is no word") },
+    { role: "tool", tool_call_id: "a", ...said("Error: 7 is not a word") },
     { role: "tool", tool_call_id: "b", ...said("Error: line 3") },
   ];
   const of = (tool_failed?: (boolean | null)[]) =>
     failedCallsOf("ro_1", turn(tool_failed), after).map(({ tool, text }) => [tool, text]);
   // Without a record, results that read like errors count.
   expect(of()).toEqual([
-    ["add", "Error: 7 is no word"],
+    ["add", "Error: 7 is not a word"],
     ["look", "Error: line 3"],
   ]);
   expect(of([false, null, true])).toEqual([
     ["look", "Error: line 3"],
     ["look", null],
   ]);
-  const all = ["line 3", "7 is no word", "line 44"].map((text, at) => ({
+  const all = ["line 3", "7 is not a word", "line 44"].map((text, at) => ({
     rollout: `ro_${at}`,
     turn: 0,
     tool: "t",

@@ -17,7 +17,7 @@ const SAID = 160;
 
 interface VerdictsProps {
   readonly head: RolloutHead;
-  /** The first field of the form of a review; null if there is no form. */
+  /** The first field of the review form; null if the page has no such form. */
   readonly form: RefObject<HTMLElement | null>;
 }
 
