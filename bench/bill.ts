@@ -5,6 +5,7 @@
  */
 import { LIMITS } from "../src/contract/limits.ts";
 import { seededRandom } from "../src/contract/random.ts";
+import { rowDueAt, rowEveryMs } from "../src/kernel/run/alarm.ts";
 import { QUEUE_S, type Shared, shareObjects } from "./sharing.ts";
 
 const ROLLOUTS = 1000;
@@ -18,7 +19,6 @@ const SEEDS = 5;
 /** Rollouts, or scoring groups, per message; and rollouts per segment. */
 const PER_MESSAGE = 25;
 const PER_SEGMENT = 100;
-const ROW_EVERY_S = 1;
 const PROGRESS_EVERY_S = 1;
 const LEASE_EVERY_S = 300;
 const QUIET_S = 15;
@@ -101,7 +101,7 @@ function played(
 function choresOf({ ends, dispatches, reconciliations, runS }: Shared, large: boolean): Chores {
   const taken = ends.map(({ at }) => at);
   const scored = large ? taken.map((at) => at + QUEUE_S) : [];
-  const rows = spaced([...taken, ...scored], ROW_EVERY_S);
+  const rows = rowsWritten([...taken, ...scored]);
   const flushes = [...taken, ...scored, ...reconciliations, ...rows];
   const messages = (counts: readonly number[]) => counts.reduce((sum, n) => sum + Math.ceil(n / PER_MESSAGE), 0);
   return {
@@ -125,6 +125,18 @@ function spaced(moments: readonly number[], every: number): number[] {
     if (at > last) done.push(Math.max(at, last + every));
   }
   return done;
+}
+
+/** The times at which the run's row is written: each write has all changes until then. */
+function rowsWritten(changes: readonly number[]): number[] {
+  const written: number[] = [];
+  for (const at of changes.toSorted((a, b) => a - b)) {
+    const last = written.at(-1) ?? Number.NEGATIVE_INFINITY;
+    if (at <= last) continue;
+    const row = { rowStaleAt: at * 1000, rowTriedAt: last * 1000, rowEveryMs: rowEveryMs(at * 1000), rowFailures: 0 };
+    written.push((rowDueAt(row) ?? 0) / 1000);
+  }
+  return written;
 }
 
 interface Line {
@@ -151,11 +163,11 @@ function requestsToRun({ groupsMessages, reports, scoresMessages, segments, runA
 }
 
 /**
- * Per rollout: a spec, the last head and the acknowledgement; a turn and a head per turn; one more head for each
- * handover.
+ * Per rollout: a spec, the first head and the acknowledgement; a row per turn, with the head after it; one more head for
+ * each handover.
  */
 function rowsOfRollouts({ handovers, objects }: Case): number {
-  return ROLLOUTS * (3 + 2 * TURNS) + handovers + 2 * objects;
+  return ROLLOUTS * (3 + TURNS) + handovers + 2 * objects;
 }
 
 /**

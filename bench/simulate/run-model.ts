@@ -56,7 +56,7 @@ export class RunModel implements Leasing {
   #ticksSoon = false;
   #armedAt: number | null = null;
   #inAlarm = false;
-  #rowStale = true;
+  #rowStaleAt: number | null = 0;
   #rowVersion = 0;
   #rowTriedAt = 0;
   #createdAt = 0;
@@ -317,7 +317,7 @@ export class RunModel implements Leasing {
   }
 
   #noteChange(): void {
-    this.#rowStale = true;
+    this.#rowStaleAt ??= this.#now;
     this.#rowVersion += 1;
   }
 
@@ -345,7 +345,7 @@ export class RunModel implements Leasing {
     return {
       now: this.#now,
       askAt: this.#silent.size === 0 ? null : this.#silent.first,
-      rowStale: this.#rowStale,
+      rowStaleAt: this.#rowStaleAt,
       rowTriedAt: this.#rowTriedAt,
       rowEveryMs: rowEveryMs(this.#now - this.#createdAt),
       rowFailures: 0,
@@ -405,7 +405,7 @@ export class RunModel implements Leasing {
 
   #writeRow(then: () => void): void {
     const at = rowDueAt({
-      rowStale: this.#rowStale,
+      rowStaleAt: this.#rowStaleAt,
       rowTriedAt: this.#rowTriedAt,
       rowEveryMs: rowEveryMs(this.#now - this.#createdAt),
       rowFailures: 0,
@@ -417,7 +417,7 @@ export class RunModel implements Leasing {
     const version = this.#rowVersion;
     this.#world.traffic.count("d1 write: rows of runs", this.#now, COSTS.run_row.d1_writes);
     this.#world.agenda.in(LATENCY_MS.d1, () => {
-      if (this.#rowVersion === version) this.#rowStale = false;
+      if (this.#rowVersion === version) this.#rowStaleAt = null;
       this.#rowTriedAt = this.#now;
       this.#rows(1);
       then();

@@ -5,7 +5,8 @@
  * Invariants. The first write creates the table, so an object in which no rollout was begun stores nothing. An
  * environment's SQL cannot access a table of this name (`PLATFORM_TABLE`). Every row has the number of parts of its
  * value, and part 0 is always rewritten. If a shorter value replaces a longer one, old parts beyond that number remain,
- * but are never read.
+ * but are never read. A row costs money whatever its size, so a short head may stand behind a turn, in the turn's row and
+ * on a line of its own: JSON has no line breaks. Of all heads, the one with the most writes is the newest.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { cutBefore } from "../../contract/shown-text.ts";
@@ -19,8 +20,10 @@ export const FACT = {
   acknowledged: 3,
   /** A tool that has begun and must not run twice. */
   unrepeatable: 4,
-  /** One item per turn. */
+  /** One item per turn; a head may stand behind it. */
   turns: 5,
+  /** Never stored under this number: the last head behind a turn, as it is read. */
+  headBehindTurn: -1,
   // 7 was used before and must not be reused.
   /** The number of failed tries in a row. */
   tries: 8,
@@ -30,8 +33,14 @@ export const FACT = {
 
 type Kind = (typeof FACT)[keyof typeof FACT];
 
-/** A value of a rollout. `item` numbers the values of a kind that has several. */
-export type Fact = readonly [kind: Kind, item: number, value: unknown];
+/**
+ * A value of a rollout. `item` numbers the values of a kind that has several. `head`: a head to store behind a turn, or, if
+ * it is long, in its own row.
+ */
+export type Fact = readonly [kind: Kind, item: number, value: unknown, head?: unknown];
+
+/** A longer head has a row of its own, which is overwritten: else each turn would keep a copy of a large state. */
+const BEHIND_CHARACTERS = 4096;
 
 /** UTF-16 units per row: at most 3 bytes each in UTF-8, so a row stays under 1.9 MB. */
 const CHUNK_CHARACTERS = Math.floor(LIMITS.rowBytes / 3);
@@ -63,10 +72,12 @@ export class FactsTable {
 
   write(rollout: string, facts: readonly Fact[]): void {
     if (!this.#isMade()) this.#make();
-    const rows = facts.flatMap(([kind, item, value]) => {
-      const parts = partsOf(JSON.stringify(value));
-      return parts.map((text, part): Row => [rollout, kind, item, part, parts.length, text]);
-    });
+    const rows = facts.flatMap((fact) =>
+      textsOf(fact).flatMap(([kind, item, whole]) => {
+        const parts = partsOf(whole);
+        return parts.map((text, part): Row => [rollout, kind, item, part, parts.length, text]);
+      }),
+    );
     for (let from = 0; from < rows.length; from += ROWS_PER_STATEMENT) {
       const some = rows.slice(from, from + ROWS_PER_STATEMENT);
       const places = some.map(() => "(?, ?, ?, ?, ?, ?)").join(", ");
@@ -92,14 +103,16 @@ export class FactsTable {
       items[row.item] = (items[row.item] ?? "") + row.text;
       kinds.set(row.kind, items);
     }
+    const behind = kinds.get(FACT.turns)?.findLast((text) => text.includes("\n"));
+    if (behind !== undefined) kinds.set(FACT.headBehindTurn, [behind.slice(behind.indexOf("\n") + 1)]);
     const parsed = [...kinds].map(([kind, texts]): [number, unknown[]] => [
       kind,
-      texts.map((text): unknown => JSON.parse(text)),
+      texts.map((text): unknown => JSON.parse(valueIn(text))),
     ]);
     return new Map(parsed);
   }
 
-  /** The JSON of one item, without reading others; null if it was never written. */
+  /** The JSON of one item, without a head behind it and without reading others; null if it was never written. */
   item(rollout: string, kind: Kind, item: number): string | null {
     if (!this.#isMade()) return null;
     const query = "select parts, text from facts where rollout = ? and kind = ? and item = ? order by part";
@@ -107,10 +120,12 @@ export class FactsTable {
     const [first] = rows;
     return first === undefined
       ? null
-      : rows
-          .slice(0, first.parts)
-          .map(({ text }) => text)
-          .join("");
+      : valueIn(
+          rows
+            .slice(0, first.parts)
+            .map(({ text }) => text)
+            .join(""),
+        );
   }
 
   /** The number of items of a kind whose items are numbered from 0 without gaps. */
@@ -139,6 +154,23 @@ export class FactsTable {
     );
     this.#made = true;
   }
+}
+
+/** The JSON of a fact, and of its head: behind it in one text, or as a value of its own. */
+function textsOf([kind, item, value, head]: Fact): (readonly [kind: Kind, item: number, text: string])[] {
+  const text = JSON.stringify(value);
+  if (head === undefined) return [[kind, item, text]];
+  const behind = JSON.stringify(head);
+  if (behind.length <= BEHIND_CHARACTERS) return [[kind, item, `${text}\n${behind}`]];
+  return [
+    [kind, item, text],
+    [FACT.head, 0, behind],
+  ];
+}
+
+function valueIn(text: string): string {
+  const end = text.indexOf("\n");
+  return end === -1 ? text : text.slice(0, end);
 }
 
 /** Never cuts inside a surrogate pair: each half alone would be stored as a replacement character. */

@@ -160,7 +160,7 @@ export class RolloutStore {
     this.#write(FACT.agent, agent).agent = agent;
   }
 
-  /** Writes the head, and new or changed turns. What the last hook left for its repetition becomes void. */
+  /** Writes the head, and new or changed turns: one row if there is one new turn. What the last hook left for its repetition becomes void. */
   save(rollout: Rollout): void {
     const { turns, last_ids: _, ...rest } = rollout;
     const [facts, body] = [this.#read(), this.#readBody()];
@@ -172,10 +172,15 @@ export class RolloutStore {
       writes: this.writes() + 1,
       purse: this.callBudget(),
     };
-    this.#table.write(this.#id, [
-      ...changed.map((turn) => [FACT.turns, turn.index, turn] as const),
-      [FACT.head, 0, head],
-    ]);
+    const [answer, ...others] = changed;
+    // A reader of single turns takes what never changes from the first head: that one has a row of its own.
+    const isBehind = body.head !== null && answer !== undefined && others.length === 0 && answer === turns.at(-1);
+    this.#table.write(
+      this.#id,
+      isBehind
+        ? [[FACT.turns, answer.index, answer, head]]
+        : [...changed.map((turn) => [FACT.turns, turn.index, turn] as const), [FACT.head, 0, head]],
+    );
     this.#unwritten = null;
     body.turns = turns;
     body.head = head;
@@ -299,9 +304,14 @@ function factsOf(stored: ReadonlyMap<number, unknown[]>): Facts {
 function bodyOf(stored: ReadonlyMap<number, unknown[]>): Body {
   return {
     spec: firstOf<RolloutSpec>(stored, FACT.spec),
-    head: migratedHead(firstOf<Head>(stored, FACT.head)),
+    head: migratedHead(newerOf(firstOf<Head>(stored, FACT.head), firstOf<Head>(stored, FACT.headBehindTurn))),
     turns: (stored.get(FACT.turns) ?? []) as Turn[],
   };
+}
+
+/** Heads written by the first releases are not numbered; none of them is behind a turn. */
+function newerOf(head: Head | null, behind: Head | null): Head | null {
+  return behind !== null && behind.writes > (head?.writes ?? 0) ? behind : head;
 }
 
 function migratedHead(head: Head | null): Head | null {

@@ -6,8 +6,8 @@ export interface RunClock {
   readonly now: number;
   /** When the first silent rollout or scoring group is to be asked; null if nothing is in flight. */
   readonly askAt: number | null;
-  /** True if the run's row in D1 is out of date. */
-  readonly rowStale: boolean;
+  /** Since when the run's row in D1 is out of date; null if it is not. */
+  readonly rowStaleAt: number | null;
   /** When the row was last written, or a write was tried. */
   readonly rowTriedAt: number;
   /** The least time between two writes of the row, in milliseconds. */
@@ -68,14 +68,17 @@ export function nextRunAlarm(clock: RunClock): number | null {
   return due.length === 0 ? null : Math.max(clock.now, Math.min(...due));
 }
 
-/** When the run's row in D1 is to be written; null while it is up to date. */
+/**
+ * When the run's row in D1 is to be written; null while it is up to date. In a long run the first change waits for those
+ * that follow, such as the score of a rollout that ended: one write has them all.
+ */
 export function rowDueAt({
-  rowStale,
+  rowStaleAt,
   rowTriedAt,
   rowEveryMs: every,
   rowFailures,
-}: Pick<RunClock, "rowStale" | "rowTriedAt" | "rowEveryMs" | "rowFailures">): number | null {
-  if (!rowStale) return null;
+}: Pick<RunClock, "rowStaleAt" | "rowTriedAt" | "rowEveryMs" | "rowFailures">): number | null {
+  if (rowStaleAt === null) return null;
   const wait = every * 2 ** Math.min(rowFailures, 10);
-  return rowTriedAt + Math.min(LONGEST_ROW_WAIT_MS, wait);
+  return Math.max(rowTriedAt + Math.min(LONGEST_ROW_WAIT_MS, wait), rowStaleAt + every - ROW_EVERY_MS);
 }

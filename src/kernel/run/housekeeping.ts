@@ -4,7 +4,6 @@
  */
 import { canonicalJson } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { RunStatus } from "../../contract/run.ts";
 import { updateRun } from "../db/runs.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { rolloutShard } from "../kit/names.ts";
@@ -27,7 +26,7 @@ type HousekeepingClock = Pick<
   RunClock,
   | "now"
   | "askAt"
-  | "rowStale"
+  | "rowStaleAt"
   | "rowTriedAt"
   | "rowEveryMs"
   | "rowFailures"
@@ -45,8 +44,8 @@ export class RunHousekeeping {
   readonly #telling: RunNotifier;
   readonly #releases: ReleaseNotifier;
   #rowTriedAt = 0;
-  /** The status that the row has; null if this instance has not written it. */
-  #rowStatus: RunStatus | null = null;
+  /** Since when the row is out of date, as this instance knows; null if it is not. */
+  #rowStaleAt: number | null = null;
   #rowFailures = 0;
   #freeAgainAt = 0;
 
@@ -62,6 +61,12 @@ export class RunHousekeeping {
   /** The next change is written to D1 at once. */
   writeRowSoon(): void {
     this.#rowTriedAt = 0;
+    this.#rowStaleAt = 0;
+  }
+
+  /** Called when an alarm rings. If another instance set it, it may be the time at which the row is due. */
+  noteAlarm(): void {
+    if (!this.#store.head().row_current) this.#rowStaleAt ??= 0;
   }
 
   /** The row in D1 is not as it was written last. */
@@ -80,13 +85,14 @@ export class RunHousekeeping {
 
   clock(spec: RunSpec): HousekeepingClock {
     const head = this.#store.head();
+    this.#rowStaleAt = head.row_current ? null : (this.#rowStaleAt ?? this.#now());
     return {
       now: this.#now(),
       askAt: this.#store.nextAskAt(),
       deadlineAt: deadlineOf(spec, head),
-      rowStale: !head.row_current,
+      rowStaleAt: this.#rowStaleAt,
       rowTriedAt: this.#rowTriedAt,
-      rowEveryMs: statusOf(head) === this.#rowStatus ? rowEveryMs(this.#now() - spec.created_at) : ROW_EVERY_MS,
+      rowEveryMs: statusOf(head) === head.row_status ? rowEveryMs(this.#now() - spec.created_at) : ROW_EVERY_MS,
       rowFailures: this.#rowFailures,
       notifyAt: this.#telling.nextAt(),
       releaseAt: this.#releases.nextAt(),
@@ -99,10 +105,8 @@ export class RunHousekeeping {
     if (due === null || due > this.#now()) return;
     try {
       await this.#views.storeReport(spec);
-      const status = statusOf(this.#store.head());
       await writeRow(this.#env, this.#store, spec, () => this.#views.of(spec), subrequests);
       this.#rowFailures = 0;
-      this.#rowStatus = status;
     } catch (thrown) {
       this.#rowFailures += 1;
       logError("row of the run", idsOf(spec), thrown);
@@ -162,6 +166,8 @@ export async function writeRow(
   const { stored_bytes } = written;
   const changes = { status, error, counts, report, dead_letters, finished_at: settled_at, stored_bytes };
   await subrequests.fetch(() => updateRun(env.DB, spec.scope, spec.run_id, changes));
+  const head = store.head();
   // Only now, and only if nothing changed meanwhile: after a kill in between, the row must be written again.
-  if (store.head() === written) store.saveHead({ ...written, row_current: true });
+  if (head === written) store.saveHead({ ...head, row_current: true, row_status: status });
+  else if (head.row_status !== status) store.saveHead({ ...head, row_status: status });
 }

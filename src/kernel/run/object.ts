@@ -365,6 +365,7 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
   override async alarm(): Promise<void> {
     if (isAtRest(this.env)) await untilTheNextBoot();
     if (await this.#closing.decay(this.now())) return;
+    this.#housekeeping.noteAlarm();
     const spec = this.#open();
     if (spec === null) return;
     await this.#ticks.reconcile(spec);

@@ -188,6 +188,8 @@ export interface RunHead {
   readonly closed_at: number | null;
   /** True if the run's row in D1 agrees with this head. */
   readonly row_current: boolean;
+  /** The status that the row has; absent until it was written. */
+  readonly row_status?: RunStatus;
   /** Shards (objects) that its rollouts were assigned to, numbered from 1, and how many are freed, in that order. */
   readonly hosts: number;
   readonly freed: number;

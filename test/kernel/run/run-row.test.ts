@@ -1,5 +1,6 @@
 /** A database that refuses writes for a while: these tests need a file, and with it a database, of their own. */
 
+import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
@@ -96,6 +97,42 @@ test("the run's row does not count as current if the run changed while it was wr
   ]);
   const row = await env.DB.prepare("select * from runs where id = ?").bind(run.id).first();
   expect(row).toMatchObject({ dead_letters: 2 });
+});
+
+test("changes of an old run that follow each other are one write of its row, at most 15 s after the first", async () => {
+  const platform = await openPlatform();
+  const { id } = await platform.finish({ environment: "gsm8k", dataset: questions(1), model: script(RIGHT) });
+  await segmentLines(platform, id);
+  await alarmAfter(platform, id, HOUR);
+  const { scope } = platform;
+  const change = (wait: number) =>
+    platform.inRun(id, async (run, { storage }) => {
+      run.now = () => Date.now() + wait;
+      await run.deadLetter("rollout-scores", { kind: "scores", scope, run_id: id, units: [1] });
+      return Number(await storage.getAlarm()) - Date.now() - wait;
+    });
+  const letters = () => env.DB.prepare("select dead_letters from runs where id = ?").bind(id).first("dead_letters");
+  const left = await change(2 * HOUR);
+  expect(left).toBeGreaterThan(0);
+  expect(left).toBeLessThanOrEqual(15_000);
+  await change(2 * HOUR + 5000);
+  expect(await letters()).toBe(0);
+  await alarmAfter(platform, id, 2 * HOUR + 15_000);
+  expect(await letters()).toBe(2);
+});
+
+test("an alarm that an earlier instance set writes the row", async () => {
+  const platform = await openPlatform();
+  const { id } = await platform.finish({ environment: "gsm8k", dataset: questions(1), model: script(RIGHT) });
+  await segmentLines(platform, id);
+  await alarmAfter(platform, id, HOUR);
+  await platform.inRun(id, (_, { storage }) => {
+    const store = new RunStore(storage, ACCOUNTING_HOOKS);
+    store.saveHead({ ...store.head(), dead_letters: 1, row_current: false });
+  });
+  await evictDurableObject(platform.runStub(id));
+  await alarmAfter(platform, id, 2 * HOUR);
+  expect(await env.DB.prepare("select dead_letters from runs where id = ?").bind(id).first("dead_letters")).toBe(1);
 });
 
 test("a settled run with a current row keeps one alarm: the one that frees its rollouts a day later", async () => {

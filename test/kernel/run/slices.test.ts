@@ -96,7 +96,7 @@ const SETTLED: RunClock = {
   askAt: null,
   notifyAt: null,
   releaseAt: null,
-  rowStale: false,
+  rowStaleAt: null,
   rowTriedAt: NOW - 200,
   rowEveryMs: 1000,
   rowFailures: 0,
@@ -118,10 +118,12 @@ const ALARMS: [what: string, clock: Partial<RunClock>, at: number | null][] = [
   ["the endpoint is asked when its lease wants it", { endpointAt: NOW + 7 }, NOW + 7],
   ["rollouts that fit are dispatched now", { canDispatch: true, askAt: NOW + 9 }, NOW],
   ["rollouts to tell of a cancel are told now", { unnotified: true, askAt: NOW + 9 }, NOW],
-  ["a row that is behind is written a second after the last", { rowStale: true }, NOW + 800],
-  ["a row of a long run waits longer", { rowStale: true, rowEveryMs: 15_000 }, NOW + 14_800],
-  ["a row that could not be written waits twice as long", { rowStale: true, rowFailures: 1 }, NOW + 1800],
-  ["one that fails and fails waits a minute at most", { rowStale: true, rowFailures: 40 }, NOW + 59_800],
+  ["a row that is behind is written a second after the last", { rowStaleAt: NOW }, NOW + 800],
+  ["a row of a long run waits longer", { rowStaleAt: NOW, rowEveryMs: 15_000 }, NOW + 14_800],
+  ["and for what follows the first change", { rowStaleAt: NOW, rowTriedAt: 0, rowEveryMs: 15_000 }, NOW + 14_000],
+  ["a change of status, or of a young run, does not", { rowStaleAt: NOW, rowTriedAt: 0 }, NOW],
+  ["a row that could not be written waits twice as long", { rowStaleAt: NOW, rowFailures: 1 }, NOW + 1800],
+  ["one that fails and fails waits a minute at most", { rowStaleAt: NOW, rowFailures: 40 }, NOW + 59_800],
 ];
 
 test.each(ALARMS)("next alarm of a run: %s", (_what, clock, at) => {
