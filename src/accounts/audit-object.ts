@@ -4,7 +4,8 @@
  * Invariants. An entry is written before the change starts. Only its outcome is added later, once. An entry without an
  * outcome was interrupted: it is unknown what it changed. The entry of a refused change is deleted, since nothing
  * changed. If there are more than `LIMITS.auditEntries` entries, the oldest are deleted, and `dropped` counts them.
- * Reading writes nothing.
+ * Reading writes nothing. Because it has every change, it also has the version of the organisation's settings
+ * (settings-version.ts).
  */
 
 import { LIMITS } from "../contract/limits.ts";
@@ -14,6 +15,7 @@ import { StoredObject } from "../kernel/kit/stored-object.ts";
 import { Tombstone } from "../kernel/kit/tombstone.ts";
 import type { Serves } from "../kernel/messages/rpc.ts";
 import type { AuditPage, AuditQuery, AuditRpc, StoredAuditEntry } from "./rpc.ts";
+import { changesSettings, SettingsVersion } from "./settings-version.ts";
 
 /** Each has an index. */
 const FILTERS = ["who", "action", "target", "project_id"] as const;
@@ -37,18 +39,28 @@ export class AuditObject extends StoredObject implements Serves<AuditRpc> {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   readonly #tombstone: Tombstone;
+  readonly #settings: SettingsVersion;
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
     this.#storage = state.storage;
     this.#sql = state.storage.sql;
     this.#tombstone = new Tombstone(state.storage);
+    this.#settings = new SettingsVersion(state.storage.kv);
     if (!this.#isNew()) migrate(this.#storage, MIGRATIONS);
   }
 
   /** The number of the entry; null if the organisation was deleted. */
-  begin({ at, who, action, project_id, target, request_id }: AuditChange): number | null {
+  begin(change: AuditChange): number | null {
     if (this.#tombstone.stands) return null;
+    if (!changesSettings(change.action)) return this.#write(change);
+    return this.#settings.begin(this.now(), (store) => this.#write(change, store));
+  }
+
+  #write(
+    { at, who, action, project_id, target, request_id }: AuditChange,
+    store: () => void = () => undefined,
+  ): number {
     return this.#storage.transactionSync(() => {
       if (this.#isNew()) {
         this.#sql.exec(TABLES);
@@ -63,12 +75,14 @@ export class AuditObject extends StoredObject implements Serves<AuditRpc> {
         .toArray();
       if (made === undefined) throw new Error("the entry was not written");
       this.#sql.exec("delete from entries where id <= ?", made.id - LIMITS.auditEntries);
+      store();
       return made.id;
     });
   }
 
   /** Stores the outcome of the change. Only the first outcome is kept, and only the first `released`. */
   end(id: number, { status, made, released }: AuditOutcome): void {
+    this.#settings.end(id);
     if (this.#isNew()) return;
     const refused = status >= 400 && status < 500;
     if (refused) this.#sql.exec("delete from entries where id = ? and status is null", id);
@@ -94,6 +108,14 @@ export class AuditObject extends StoredObject implements Serves<AuditRpc> {
       .toArray();
     const [oldest] = this.#sql.exec<{ id: number | null }>("select min(id) as id from entries").toArray();
     return { entries, dropped: (oldest?.id ?? 1) - 1 };
+  }
+
+  settingsVersion(): string | null {
+    return this.#tombstone.stands ? null : this.#settings.current(this.now());
+  }
+
+  settingsChanged(): void {
+    this.#settings.changed();
   }
 
   /** Deletes all entries of the organisation. */

@@ -3,7 +3,8 @@
  *
  * Invariants. A token that this deployment never issued is refused by its MAC, without a look-up; too many such tokens
  * from one address are answered with 429. A key is looked up by its SHA-256, so the database never contains a usable
- * key. Results are cached in this isolate for 2 s: a key that is revoked, expires or loses its organisation is refused
+ * key. Results are cached in this isolate for 2 s, and a key's for longer while the settings of its organisation have the
+ * same version (kernel/kit/settings-cache.ts). So a key that is revoked, expires or loses its organisation is refused
  * everywhere within 5 s. If the disk is full and the database does not answer, the last result is used.
  */
 
@@ -14,6 +15,7 @@ import { type ApiContext, type Authentication, REMEMBERED_MS } from "../kernel/h
 import { refuseStranger } from "../kernel/http/strangers.ts";
 import { LruCache } from "../kernel/kit/caches.ts";
 import { readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
+import { isCurrent, SettingsVersions } from "../kernel/kit/settings-cache.ts";
 import { failedForStorage } from "../kernel/kit/storage-faults.ts";
 import { ASSERTION_HEADER, callerOfAccess, ORGANIZATION_HEADER } from "./access-identity.ts";
 import { callerOfKey, callerOfSession, callerOfTrainer } from "./callers.ts";
@@ -26,30 +28,62 @@ const REMEMBERED = 2000;
 /** The caller. Null: unknown. `several`: a person of several organisations who names none of them. */
 type Found = Caller | "several" | null;
 
+interface Remembered<T> {
+  readonly value: T;
+  readonly until: number;
+  /** When it was looked up, and the version of the organisation's settings that was known then. */
+  readonly readAt: number;
+  readonly version: string | null;
+}
+
 /** Recent results, by name. */
 class Memory<T> {
   readonly #now: () => number;
-  readonly #kept = new LruCache<{ readonly value: T; readonly until: number }>(REMEMBERED);
+  readonly #versions: SettingsVersions;
+  readonly #kept = new LruCache<Remembered<T>>(REMEMBERED);
 
-  constructor(now: () => number) {
+  constructor(now: () => number, versions: SettingsVersions) {
     this.#now = now;
+    this.#versions = versions;
   }
 
-  async get(env: Env, name: string, find: () => Promise<T>): Promise<T> {
+  /**
+   * `orgOf`: the organisation whose settings the last result depends on, if it is still the result while they do not
+   * change; null: it is looked up again.
+   */
+  async get(env: Env, name: string, orgOf: (known: T | null) => string | null, find: () => Promise<T>): Promise<T> {
     const known = this.#kept.get(name);
-    if (known !== undefined && known.until > this.#now()) return known.value;
-    const until = this.#now() + REMEMBERED_MS;
+    const now = this.#now();
+    if (known !== undefined && known.until > now) return known.value;
+    const orgId = orgOf(known?.value ?? null);
+    const heard = orgId === null ? null : await this.#versions.of(env, orgId, now);
+    const version = heard?.version ?? null;
+    if (known !== undefined && heard !== null && isCurrent(known, version, now)) {
+      this.#keep(name, { ...known, until: heard.at + REMEMBERED_MS });
+      return known.value;
+    }
     try {
       const value = await find();
-      const since = this.#kept.get(name);
-      // Another look-up started later and has already ended: its result is newer.
-      if (since === undefined || since.until <= until) this.#kept.set(name, { value, until });
+      this.#keep(name, { value, until: now + REMEMBERED_MS, readAt: now, version });
       return value;
     } catch (thrown) {
       if (known !== undefined && (await failedForStorage(env, thrown))) return known.value;
       throw thrown;
     }
   }
+
+  #keep(name: string, found: Remembered<T>): void {
+    const since = this.#kept.get(name);
+    // Another look-up started later and has already ended: its result is newer.
+    if (since === undefined || since.until <= found.until) this.#kept.set(name, found);
+  }
+}
+
+/** Results that can change without a change of settings: an assertion of Access, a session, a trainer's token. */
+const lookedUp = () => null;
+
+function orgOfKey(known: Found): string | null {
+  return known === null || known === "several" ? null : known.orgId;
 }
 
 class Callers implements Authentication {
@@ -62,8 +96,9 @@ class Callers implements Authentication {
 
   constructor(now: () => number) {
     this.#now = now;
-    this.#callers = new Memory(now);
-    this.#projects = new Memory(now);
+    const versions = new SettingsVersions(REMEMBERED_MS, REMEMBERED_MS);
+    this.#callers = new Memory(now, versions);
+    this.#projects = new Memory(now, versions);
     this.#requests = new RequestCounts(now);
   }
 
@@ -72,7 +107,9 @@ class Callers implements Authentication {
   }
 
   projectId(env: Env, orgId: string, nameOrId: string): Promise<string | null> {
-    return this.#projects.get(env, `${orgId}/${nameOrId}`, () => findProjectId(env.DB, orgId, nameOrId));
+    const ofExisting = (id: string | null) => (id === null ? null : orgId);
+    const find = () => findProjectId(env.DB, orgId, nameOrId);
+    return this.#projects.get(env, `${orgId}/${nameOrId}`, ofExisting, find);
   }
 
   isIdentified(context: ApiContext): boolean {
@@ -108,7 +145,7 @@ class Callers implements Authentication {
         ...[ORGANIZATION_HEADER, "origin", "sec-fetch-site"].map((one) => req.header(one)),
       ];
       const name = sha256Hex(JSON.stringify(received));
-      return await this.#callers.get(env, name, () => callerOfAccess(env, req.raw, this.#now()));
+      return await this.#callers.get(env, name, lookedUp, () => callerOfAccess(env, req.raw, this.#now()));
     }
     // The session has expired, and the request has no other identity.
     if (session === null) return await refuseStranger(context, signedOut(context));
@@ -116,7 +153,8 @@ class Callers implements Authentication {
     const kind = readTokenKind(env, token);
     if (kind !== "rk" && kind !== "rct") return null;
     const hash = sha256Hex(token);
-    return await this.#callers.get(env, hash, () => (kind === "rk" ? callerOfKey : callerOfTrainer)(env, hash));
+    if (kind === "rct") return await this.#callers.get(env, hash, lookedUp, () => callerOfTrainer(env, hash));
+    return await this.#callers.get(env, hash, orgOfKey, () => callerOfKey(env, hash));
   }
 
   /** The caller of the session in the cookie; null: unknown; undefined: there is no cookie. */
@@ -126,7 +164,7 @@ class Callers implements Authentication {
     const { env } = context;
     if (readTokenKind(env, token) !== "rks") return null;
     const hash = sha256Hex(token);
-    return await this.#callers.get(env, hash, () => callerOfSession(env, hash));
+    return await this.#callers.get(env, hash, lookedUp, () => callerOfSession(env, hash));
   }
 }
 

@@ -18,4 +18,6 @@ export const accountHooks: AccountHooks = {
   ...{ revokeKeys, operatorKeys, countOwnPeople, deleteOwnPeople },
   beginChange: (env, orgId, change) => auditObject(env, orgId).begin(change),
   endChange: (env, orgId, entry, outcome) => auditObject(env, orgId).end(entry, outcome),
+  settingsVersion: (env, orgId) => auditObject(env, orgId).settingsVersion(),
+  settingsChanged: (env, orgId) => auditObject(env, orgId).settingsChanged(),
 };

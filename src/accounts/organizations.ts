@@ -8,6 +8,7 @@ import { canonicalJson } from "../contract/json.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { type Minting, mintId } from "../core/ids.ts";
 import { notifyAccount } from "../kernel/account/tell-account.ts";
+import { noteSettingsChanged } from "../kernel/kit/account-hooks.ts";
 import { given } from "../kernel/kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
 import { isSameText, minting, repeatableBytes } from "../kernel/kit/secrets.ts";
@@ -103,6 +104,8 @@ export async function changeLimits(
   const changes = { ...given(billing), ...(limits && { limits: given(limits) }) };
   const after = await updateOrganization(env.DB, id, changes);
   if (after === null) return notFound("organization", id);
+  // The entry of this change is in the operator's log.
+  await noteSettingsChanged(env, id);
   await notifyAccount(env, id);
   return { ok: true, value: listedOrganizationOf(after) };
 }

@@ -62,6 +62,10 @@ export interface AuditRpc {
   begin(change: AuditChange): Promise<number | null>;
   end(id: number, outcome: AuditOutcome): Promise<void>;
   list(query: AuditQuery): Promise<AuditPage>;
+  /** Null while a change of settings is in progress, and after the organisation was deleted. */
+  settingsVersion(): Promise<string | null>;
+  /** The settings were changed without an entry. */
+  settingsChanged(): Promise<void>;
   forget(): Promise<void>;
 }
 

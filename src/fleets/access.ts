@@ -1,7 +1,7 @@
 /**
  * The address and the decrypted keys of a replica, for calls. Durable Objects store only a replica's id, never its key.
- * The sealed key is decrypted for a call and cached in the isolate's memory for five seconds, so a changed key or
- * address applies after at most five seconds.
+ * The sealed key is decrypted for a call and cached in the isolate's memory. A changed key or address applies after at
+ * most five seconds.
  */
 
 import { LIMITS } from "../contract/limits.ts";
@@ -9,8 +9,9 @@ import type { Scope } from "../contract/scope.ts";
 import { type EndpointAccess, EndpointUnusable } from "../kernel/endpoint/call.ts";
 import { type Outgoing, outgoingFor } from "../kernel/endpoint/outgoing.ts";
 import { placeOf } from "../kernel/kit/address.ts";
-import { LruCache, OUTAGE_MS, SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, TtlCache } from "../kernel/kit/caches.ts";
+import { LruCache } from "../kernel/kit/caches.ts";
 import { openSealed } from "../kernel/kit/sealed-values.ts";
+import { SettingsCache } from "../kernel/kit/settings-cache.ts";
 import type { Places } from "./aliases.ts";
 import { getReplica } from "./queries.ts";
 
@@ -29,7 +30,7 @@ export class ReplicaGone extends EndpointUnusable {
   override readonly name: string = "ReplicaGone";
 }
 
-const opened = new TtlCache<Opened>(SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, OUTAGE_MS);
+const opened = new SettingsCache<Opened>();
 /** What replicas refuse in a request, by their id, as this isolate found out. */
 const refused = new LruCache<readonly string[]>(10_000);
 
@@ -41,7 +42,8 @@ export async function openReplica(
   now: number,
 ): Promise<ReplicaAccess> {
   const { orgId, projectId } = scope;
-  const access = await opened.get(`${orgId}/${projectId}/${replicaId}`, now, async () => {
+  const asked = { env, orgId, name: `${orgId}/${projectId}/${replicaId}`, now };
+  const access = await opened.get(asked, async () => {
     const row = await getReplica(env.DB, scope, replicaId);
     if (row === null || row.fleet_id !== fleetId) throw new ReplicaGone(`replica ${replicaId} does not exist`);
     const { id, base_url, control_url, sealed_key, sealed_control_key } = row;

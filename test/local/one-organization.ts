@@ -22,6 +22,8 @@ const hooks: AccountHooks = {
   deleteOwnPeople: fail,
   beginChange: async () => 1,
   endChange: async () => undefined,
+  settingsVersion: async () => null,
+  settingsChanged: async () => undefined,
 };
 
 registerAccounts(hooks);

@@ -20,11 +20,12 @@ import type { Connection, Send } from "../clients/outgoing.ts";
 import type { ReplyReservation } from "../clients/reply-reservation.ts";
 import { getEndpoint, keepRefused } from "../db/endpoints.ts";
 import type { EndpointRow } from "../db/schema.ts";
+import { noteSettingsChanged } from "../kit/account-hooks.ts";
 import { placeOf } from "../kit/address.ts";
-import { OUTAGE_MS, SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, TtlCache } from "../kit/caches.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { openSealed } from "../kit/sealed-values.ts";
+import { SettingsCache } from "../kit/settings-cache.ts";
 import type { Refusal, TurnCall, TurnOutcome } from "../messages/endpoint-wire.ts";
 import type { RolloutSpec } from "../messages/wire.ts";
 import { outgoingFor } from "./outgoing.ts";
@@ -54,7 +55,7 @@ export interface EndpointAccess extends Opened {
 }
 
 /** A changed or deleted key is used for at most this much longer, anywhere. */
-const opened = new TtlCache<Opened>(SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, OUTAGE_MS);
+const opened = new SettingsCache<Opened>();
 
 /** `fresh`: as stored now, without the cache of this isolate. */
 export type OpenEndpoint = (fresh: boolean) => Promise<EndpointAccess>;
@@ -192,7 +193,7 @@ async function givenAnotherKey(
 
 /**
  * Endpoints for rollouts. Objects store an endpoint's id, never its key. The sealed key is opened at the call and
- * cached in the isolate's memory for five seconds, so a changed key or address is in effect after at most that time.
+ * cached in the isolate's memory, and a changed key or address is in effect after at most five seconds.
  */
 
 /** An error that no retry can fix: the endpoint is deleted, or its key was sealed under another secret. */
@@ -206,7 +207,8 @@ class EndpointMoved extends EndpointUnusable {
 }
 
 export async function openEndpoint(env: Env, scope: Scope, endpointId: string, now: number): Promise<EndpointAccess> {
-  const access = await opened.get(nameOf(scope, endpointId), now, async () => {
+  const asked = { env, orgId: scope.orgId, name: nameOf(scope, endpointId), now };
+  const access = await opened.get(asked, async () => {
     const row = await getEndpoint(env.DB, scope, endpointId);
     if (row === null) throw new EndpointUnusable(`endpoint ${endpointId} does not exist`);
     if (row.deleted_at !== null) throw new EndpointUnusable(`endpoint ${endpointId} was deleted`);
@@ -217,8 +219,8 @@ export async function openEndpoint(env: Env, scope: Scope, endpointId: string, n
 }
 
 /**
- * Later calls leave the parameter out: in this isolate at once, in others when they next open the endpoint. If this
- * cannot be stored, each isolate finds it out itself.
+ * Later calls leave the parameter out: in this isolate at once, in others after some seconds. If this cannot be stored,
+ * each isolate finds it out itself.
  */
 async function rememberRefused(env: Env, scope: Scope, id: string, base_url: string, name: string): Promise<void> {
   try {
@@ -226,10 +228,12 @@ async function rememberRefused(env: Env, scope: Scope, id: string, base_url: str
     forgetEndpoint(scope, id);
   } catch (thrown) {
     logError("what an endpoint refuses could not be kept", idsOf({ scope, endpoint_id: id }), thrown);
+    return;
   }
+  await noteSettingsChanged(env, scope.orgId);
 }
 
-/** This isolate reads the endpoint again; others use their cache until it expires. */
+/** This isolate reads the endpoint again; others do so within five seconds of a change. */
 export function forgetEndpoint(scope: Scope, endpointId: string): void {
   opened.forget(nameOf(scope, endpointId));
 }

@@ -3,7 +3,7 @@
  * So a change that was interrupted has an entry without an outcome. Reads are not logged, nor are the calls that a
  * trainer makes at every step, nor the parts of an upload.
  */
-import { accounts } from "../kit/account-hooks.ts";
+import { accounts, noteSettingsChanged } from "../kit/account-hooks.ts";
 import { logError } from "../kit/log.ts";
 import { Refusal } from "./errors.ts";
 import { type ApiContext, type Operation, placeOf } from "./operation.ts";
@@ -25,8 +25,12 @@ export async function withAudit(
   const entry = await begin(context, operation);
   context.set("auditEntry", entry);
   await carryOut();
-  if (entry === null) return;
   const { status, headers } = context.res;
+  if (entry === null) {
+    // The change was urgent, and the log may not have noted that it began.
+    await context.var.outlive(noteSettingsChanged(context.env, context.var.caller.orgId));
+    return;
+  }
   const made = status < 300 ? (headers.get("location")?.split(/[/=]/).at(-1) ?? null) : null;
   const { orgId } = context.var.caller;
   // The change is done: if the outcome cannot be written, the entry stays without one. The caller may disconnect.

@@ -8,6 +8,7 @@ import type { BillingMode } from "../../contract/money.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { Condition, Rows, Statement } from "../db/scoped.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
+import { logError } from "./log.ts";
 
 /** The settings of an organisation. An unknown organisation has the defaults. */
 export interface OrganizationSettings {
@@ -79,6 +80,13 @@ export interface AccountHooks {
   beginChange(env: Env, orgId: string, change: AuditChange): Promise<number | null>;
   /** Records the outcome of a change. If it is recorded twice, the first outcome stays. */
   endChange(env: Env, orgId: string, entry: number, outcome: AuditOutcome): Promise<void>;
+  /**
+   * The version of the organisation's settings: another one after each change. Null while a change is in progress, and
+   * for an organisation that was deleted.
+   */
+  settingsVersion(env: Env, orgId: string): Promise<string | null>;
+  /** For a change of settings that was made without an entry in the organisation's audit log. */
+  settingsChanged(env: Env, orgId: string): Promise<void>;
 }
 
 let registered: AccountHooks | null = null;
@@ -92,6 +100,15 @@ export function registerAccounts(hooks: AccountHooks): void {
 export function accounts(): AccountHooks {
   if (registered === null) throw new Error("this platform has no accounts");
   return registered;
+}
+
+/** After a change of settings without an entry in the log. If it fails, isolates see the change within five minutes. */
+export async function noteSettingsChanged(env: Env, orgId: string): Promise<void> {
+  try {
+    await accounts().settingsChanged(env, orgId);
+  } catch (thrown) {
+    logError("a change of settings could not be noted", { org_id: orgId }, thrown);
+  }
 }
 
 /** Refuses work for an organisation whose deletion has begun, so that the error names the deletion and not a limit. */

@@ -7,8 +7,8 @@ import type { Scope } from "../../contract/scope.ts";
 import { guarded, refusedAddress, type Send } from "../clients/outgoing.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import { accounts } from "./account-hooks.ts";
-import { OUTAGE_MS, SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, TtlCache } from "./caches.ts";
 import { idsOf, logError } from "./log.ts";
+import { SettingsCache } from "./settings-cache.ts";
 
 interface LocalEnv extends Env {
   /** A way to the network that only the local platform has: `fetch` goes through a Worker of Miniflare. */
@@ -19,11 +19,12 @@ interface LocalEnv extends Env {
 export type AllowedHosts = readonly string[] | null;
 
 /** A changed list takes effect everywhere within five seconds. */
-const known = new TtlCache<AllowedHosts>(SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, OUTAGE_MS);
+const known = new SettingsCache<AllowedHosts>();
 
-/** What the organisation allows. Reads D1 at most once every few seconds for each isolate and organisation. */
+/** What the organisation allows. */
 export async function allowedHosts(env: Env, { orgId }: Pick<Scope, "orgId">): Promise<AllowedHosts> {
-  return await known.get(orgId, Date.now(), async () => (await accounts().settingsOf(env, orgId)).allowed_hosts);
+  const asked = { env, orgId, name: orgId, now: Date.now() };
+  return await known.get(asked, async () => (await accounts().settingsOf(env, orgId)).allowed_hosts);
 }
 
 /**

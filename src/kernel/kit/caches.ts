@@ -28,9 +28,11 @@ export class LruCache<Value> {
 /** If the database does not answer, values that were read at most this long ago are still used. */
 export const OUTAGE_MS = 5 * 60_000;
 
-/** How long isolates keep settings (endpoints, replicas, secrets, allowed hosts), and after which age one reads again. */
+/** How long isolates keep settings, and after which age one of their callers finds out whether they are current. */
 export const SETTINGS_KEPT_MS = 5000;
 export const SETTINGS_RENEWED_MS = 4000;
+/** Settings that did not change are read again after this time (settings-cache.ts). */
+export const SETTINGS_AGE_MS = 5 * 60_000;
 
 /**
  * Values kept in the isolate's memory for a while. It stores values and not promises: an object that awaits another

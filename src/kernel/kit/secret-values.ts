@@ -1,17 +1,17 @@
 /**
  * Values of the secrets that an environment names in `needs`. `can.secret` is synchronous, so the values are opened
- * before a rollout's hooks run, and kept in the isolate's memory for five seconds. They are never written anywhere.
+ * before a rollout's hooks run, and kept in the isolate's memory. They are never written anywhere.
  */
 import type { Scope } from "../../contract/scope.ts";
 import type { Secrets } from "../../core/protocol/environment-code.ts";
 import type { SecretRow } from "../db/schema.ts";
 import { secretsNamed } from "../db/secrets.ts";
-import { OUTAGE_MS, SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, TtlCache } from "./caches.ts";
 import { idsOf, logError } from "./log.ts";
 import { openSealed } from "./sealed-values.ts";
+import { SettingsCache } from "./settings-cache.ts";
 
 const PREFIX = "secret:";
-const opened = new TtlCache<Secrets>(SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, OUTAGE_MS);
+const opened = new SettingsCache<Secrets>();
 
 /** The names of the secrets in `needs`. */
 export function secretNames(needs: readonly string[]): string[] {
@@ -24,7 +24,7 @@ export async function openSecrets(env: Env, scope: Scope, needs: readonly string
   const names = secretNames(needs).sort();
   if (names.length === 0) return {};
   const kept = `${scope.orgId}/${scope.projectId}/${names.join("/")}`;
-  const values = await opened.get(kept, now, async () => {
+  const values = await opened.get({ env, orgId: scope.orgId, name: kept, now }, async () => {
     const rows = await secretsNamed(env.DB, scope, names);
     const found = await Promise.all(rows.map((row) => openValue(env, scope, row)));
     return Object.fromEntries(found.flat());
