@@ -34,7 +34,12 @@ export const CallCosts = z.strictObject({
   }),
   rollout: z.strictObject({ reports: z.number(), rollout_rows: z.number() }),
   /** What an object that plays rollouts reads for a call. Each is kept for a while in the isolate. */
-  isolate: z.strictObject({ endpoint: Tables, fleet: Tables }),
+  isolate: z.strictObject({
+    endpoint: Tables,
+    fleet: Tables,
+    /** To find out that all of it is still current. */
+    version_requests: z.number(),
+  }),
   /** What is written when the run's row is written while it is in progress. */
   run_row: z.strictObject({ d1_writes: z.number() }),
 });

@@ -59,7 +59,7 @@ function millionOf(maxConcurrent: number): Case {
     ...{ name: `one run of ${rollouts.toLocaleString("en")} rollouts, ${maxConcurrent.toLocaleString("en")} at once` },
     ...{ figure: maxConcurrent, unit: "rollouts at once in a run", followed: true },
     ...{ warmUpS, countedS, rolloutsPerRun: rollouts, maxConcurrent, projects: 1 },
-    begin: (world) => new RunModel(world, { rollouts, maxConcurrent, ...tenantOf(world, "a") }).create(),
+    begin: (world) => new RunModel(world, { rollouts, maxConcurrent, ...tenantOf(world) }).create(),
   };
 }
 
@@ -72,7 +72,7 @@ const TENANTS_CASE: Case = {
   begin: (world) => {
     const work = { rollouts: USUAL_ROLLOUTS, maxConcurrent: TENANT_AT_ONCE };
     for (let at = 0; at < TENANTS; at += 1) {
-      const of = tenantOf(world, String(at));
+      const of = tenantOf(world);
       const next = () => new RunModel(world, { ...work, ...of, onSettled: next }).create();
       world.agenda.in((at * 60 * SECOND_MS) / TENANTS, next);
     }
@@ -87,7 +87,7 @@ const DAY_CASE: Case = {
   ...{ rolloutsPerRun: USUAL_ROLLOUTS, maxConcurrent: TENANT_AT_ONCE },
   begin: (world) => {
     const everyMs = (DAY_S * SECOND_MS * USUAL_ROLLOUTS) / ROLLOUTS_A_DAY;
-    const tenants = Array.from({ length: ORGANIZATIONS }, (_, at) => tenantOf(world, String(at)));
+    const tenants = Array.from({ length: ORGANIZATIONS }, () => tenantOf(world));
     const work = { rollouts: USUAL_ROLLOUTS, maxConcurrent: TENANT_AT_ONCE };
     const next = (at: number): void => {
       const tenant = tenants[at % ORGANIZATIONS];
@@ -106,8 +106,8 @@ export const CASES: Readonly<Record<string, Case>> = {
   c: DAY_CASE,
 };
 
-function tenantOf(world: World, settings: string): Pick<RunOf, "settings" | "account" | "endpoint"> {
-  return { settings, account: new AccountModel(world), endpoint: new EndpointModel(world, null) };
+function tenantOf(world: World): Pick<RunOf, "account" | "endpoint"> {
+  return { account: new AccountModel(world), endpoint: new EndpointModel(world, null) };
 }
 
 /** Plays a case. The same options give the same counts. */

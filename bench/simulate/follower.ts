@@ -1,18 +1,25 @@
 /** A client that follows the events of a run over HTTP: each tick of the run ends a read, and the client reads again. */
 import { LOOK_MS } from "../../src/kernel/http/events.ts";
-import { LATENCY_MS } from "./policies.ts";
+import { SETTINGS_AGE_MS } from "../../src/kernel/kit/caches.ts";
+import type { AccountModel } from "./grantors.ts";
+import { COSTS, LATENCY_MS } from "./policies.ts";
 import type { World } from "./world.ts";
 
 export class Follower {
   readonly #world: World;
+  readonly #account: AccountModel;
+  /** When its key was last read; null: not since its organisation is known. */
+  #keyReadAt: number | null = null;
   readonly #read: () => void;
   readonly #isOver: () => boolean;
   #waits = false;
   #news = false;
 
   /** `read`: called for each request to the run's object. */
-  constructor(world: World, read: () => void, isOver: () => boolean) {
+  constructor(world: World, account: AccountModel, read: () => void, isOver: () => boolean) {
     this.#world = world;
+    this.#account = account;
+    world.traffic.count("d1 read: keys of followers", world.agenda.now);
     this.#read = read;
     this.#isOver = isOver;
     this.#look();
@@ -31,7 +38,11 @@ export class Follower {
   #look(): void {
     if (this.#isOver()) return;
     const { agenda, traffic } = this.#world;
-    traffic.count("d1 read: keys of followers", agenda.now);
+    this.#account.askVersion(COSTS.isolate.version_requests);
+    if (this.#keyReadAt === null || agenda.now - this.#keyReadAt >= SETTINGS_AGE_MS) {
+      this.#keyReadAt = agenda.now;
+      traffic.count("d1 read: keys of followers", agenda.now);
+    }
     agenda.in(LOOK_MS, () => this.#look());
   }
 

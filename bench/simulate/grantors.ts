@@ -61,12 +61,15 @@ export class EndpointModel {
 export class AccountModel {
   readonly #world: World;
   readonly meter: Meter;
+  /** Of its audit object. */
+  readonly #audit: Meter;
   #state: AccountLeaseState;
   readonly #runs = new Map<string, Notified>();
 
   constructor(world: World) {
     this.#world = world;
     this.meter = world.traffic.meter("account");
+    this.#audit = world.traffic.meter("audit");
     const limits = {
       rollouts: Number.POSITIVE_INFINITY,
       messages: MESSAGES_DEPLOYED,
@@ -86,6 +89,18 @@ export class AccountModel {
     for (const id of ids) agenda.in(LATENCY_MS.request / 2, () => this.#runs.get(id)?.changed("account"));
     traffic.count("rows", now, 1);
     return grants;
+  }
+
+  /** A run is created. */
+  enter(count: number): void {
+    this.#world.traffic.request("audit", this.#audit, this.#world.agenda.now, count);
+  }
+
+  /** An isolate asks for the version of its settings. */
+  askVersion(count: number): void {
+    const { agenda, traffic } = this.#world;
+    traffic.request("audit", this.#audit, agenda.now, count);
+    traffic.count("asks for versions", agenda.now, count);
   }
 
   /** The run reports its ended rollouts. */

@@ -27,6 +27,8 @@ type Counted = Readonly<Record<string, number>>;
 /** Boots a platform, plays, and stops it. `log` gets its lines. */
 export async function measureCalls(log: (line: string) => void): Promise<CallCosts> {
   const platform = await bootPlatform({ directory: null, log, worker: { entry: WORKER, folder: FOLDER } });
+  const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
+  let changes = 0;
   const models = await Promise.all([
     startScriptedModel({ reply: ({ messages }) => modelReply(FEW_TURNS, messages) }),
     startScriptedModel({ reply: ({ messages }) => modelReply(MANY_TURNS, messages) }),
@@ -35,8 +37,12 @@ export async function measureCalls(log: (line: string) => void): Promise<CallCos
     }),
     startScriptedModel({
       reply: async ({ messages }) => {
-        // After the first reply, what the isolate keeps must be read again.
-        if (messages.every(({ role }) => role !== "assistant")) await pause(SETTINGS_KEPT_MS);
+        // After the first reply, what the isolate keeps must be read again, although it was kept before.
+        if (messages.every(({ role }) => role !== "assistant")) {
+          changes += 1;
+          await client.secrets.create({ name: `SECRET_${changes}`, value: "changes the version of the settings" });
+          await pause(SETTINGS_KEPT_MS);
+        }
         return modelReply(FEW_TURNS, messages);
       },
     }),
@@ -147,6 +153,7 @@ function costsOf({ cold, short, longer, fleet, large }: Runs): CallCosts {
     isolate: {
       endpoint: tablesOf(cold.all, /^rollout > d1 read (.*)$/),
       fleet: tablesOf(fleet.all, /^rollout > d1 read (.*)$/),
+      version_requests: tablesOf(cold.all, /^rollout > (audit\.\w+)$/).length,
     },
     run_row: { d1_writes: tablesOf(cold.all, /^run > d1 write (runs)$/).length },
   };

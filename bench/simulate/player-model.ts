@@ -1,8 +1,9 @@
 /** An object that plays rollouts (src/kernel/rollout/object.ts), and its rollouts. A turn is only time that passes. */
-import { SETTINGS_RENEWED_MS } from "../../src/kernel/kit/caches.ts";
 import { ALARM_MS } from "../../src/kernel/rollout/alarm-time.ts";
 import { DEBOUNCE_MS } from "../../src/kernel/rollout/debounced.ts";
-import { COSTS, LATENCY_MS } from "./policies.ts";
+import type { AccountModel } from "./grantors.ts";
+import { LATENCY_MS } from "./policies.ts";
+import type { SettingsModel } from "./settings-model.ts";
 import type { Meter } from "./traffic.ts";
 import type { World } from "./world.ts";
 
@@ -26,8 +27,8 @@ export interface RolloutModel {
 export class PlayerModel {
   readonly #world: World;
   readonly meter: Meter;
-  readonly #settings: string;
-  readonly #readAt: Map<string, number>;
+  readonly #account: AccountModel;
+  readonly #settings: SettingsModel;
   readonly #report: (ended: readonly RolloutModel[]) => void;
   #begunAt: number | null = null;
   #playing = 0;
@@ -35,12 +36,12 @@ export class PlayerModel {
   #ended: RolloutModel[] = [];
   #reportsSoon = false;
 
-  /** `settings`: the name of its endpoint and organisation. `report`: called when a report arrives at the run. */
-  constructor(world: World, settings: string, report: (ended: readonly RolloutModel[]) => void) {
+  /** `report`: called when a report arrives at the run. */
+  constructor(world: World, account: AccountModel, report: (ended: readonly RolloutModel[]) => void) {
     this.#world = world;
     this.meter = world.traffic.meter("rollout");
-    this.#settings = settings;
-    this.#readAt = world.joinIsolate();
+    this.#account = account;
+    this.#settings = world.joinIsolate();
     this.#report = report;
   }
 
@@ -81,13 +82,10 @@ export class PlayerModel {
   }
 
   #turn(rollout: RolloutModel): void {
-    const { agenda, traffic, work } = this.#world;
+    const { agenda, work } = this.#world;
     const { now } = agenda;
     if (now >= this.#world.from) this.#world.turns += 1;
-    if (now - (this.#readAt.get(this.#settings) ?? 0) >= SETTINGS_RENEWED_MS) {
-      this.#readAt.set(this.#settings, now);
-      traffic.count("d1 read: settings for calls", now, COSTS.isolate.endpoint.length);
-    }
+    this.#settings.use(this.#account);
     rollout.silentUntil = now + work.callTimeoutMs;
     rollout.answered ??= () => this.#answered(rollout);
     agenda.in(work.turnMs(), rollout.answered);

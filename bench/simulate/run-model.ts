@@ -27,8 +27,6 @@ import type { World } from "./world.ts";
 export interface RunOf {
   readonly rollouts: number;
   readonly maxConcurrent: number;
-  /** The name of its organisation and endpoint, for what isolates keep. */
-  readonly settings: string;
   readonly account: AccountModel;
   readonly endpoint: EndpointModel;
   readonly onSettled?: () => void;
@@ -94,7 +92,7 @@ export class RunModel implements Leasing {
     const { create } = COSTS;
     this.#createdAt = agenda.now;
     this.#request(create.run_requests);
-    traffic.request("audit", traffic.meter("audit"), agenda.now, create.audit_requests);
+    this.account.enter(create.audit_requests);
     traffic.count("d1 read: creation of runs", agenda.now, create.d1_reads);
     traffic.count("d1 write: creation of runs", agenda.now, create.d1_writes);
     traffic.count("r2 class A", agenda.now, create.r2_class_a);
@@ -104,7 +102,7 @@ export class RunModel implements Leasing {
     this.#tick();
     if (!work.followed) return;
     const isOver = () => this.#settledAt !== null;
-    this.#follower = new Follower(this.#world, () => this.#request(), isOver);
+    this.#follower = new Follower(this.#world, this.account, () => this.#request(), isOver);
   }
 
   changed(by: "endpoint" | "account"): void {
@@ -205,7 +203,7 @@ export class RunModel implements Leasing {
       return this.#hosts;
     }, this.#world.work.perShard);
     const player =
-      this.#players.get(shard) ?? new PlayerModel(this.#world, this.#of.settings, (ended) => this.#answered(ended));
+      this.#players.get(shard) ?? new PlayerModel(this.#world, this.account, (ended) => this.#answered(ended));
     this.#players.set(shard, player);
     this.#dispatched += 1;
     const { turns } = this.#world.work;

@@ -1,6 +1,7 @@
 /** What the models of one simulation share: the clock, the counts, the queues, and the kind of work. */
 import { Agenda } from "./agenda.ts";
 import { QueueModel } from "./queue-model.ts";
+import { SettingsModel } from "./settings-model.ts";
 import { Traffic } from "./traffic.ts";
 
 /** What the rollouts of a case are. */
@@ -32,7 +33,7 @@ export class World {
   readonly from: number;
   /** Turns that began since `from`. */
   turns = 0;
-  #isolates: { readonly readAt: Map<string, number>; objects: number }[] = [];
+  #isolate: { readonly settings: SettingsModel; objects: number } | null = null;
   #ids = 0;
 
   /** `warmUpMs`: counts begin after this time. */
@@ -55,14 +56,14 @@ export class World {
     return `run_${String(this.#ids).padStart(9, "0")}`;
   }
 
-  /** When each setting was last read, in the isolate of a new object. */
-  joinIsolate(): Map<string, number> {
-    let last = this.#isolates.at(-1);
-    if (last === undefined || last.objects === this.work.objectsPerIsolate) {
-      last = { readAt: new Map(), objects: 0 };
-      this.#isolates = [last];
+  /** What the isolate of a new object keeps. */
+  joinIsolate(): SettingsModel {
+    let last = this.#isolate;
+    if (last === null || last.objects === this.work.objectsPerIsolate) {
+      last = { settings: new SettingsModel(this.agenda, this.traffic), objects: 0 };
+      this.#isolate = last;
     }
     last.objects += 1;
-    return last.readAt;
+    return last.settings;
   }
 }

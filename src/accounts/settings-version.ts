@@ -14,7 +14,7 @@ const ROW = "settings_change_until";
 const MOST_FOLLOWED = 100;
 
 /** What is changed often and is none of the settings that isolates keep. Any other change counts as one of settings. */
-const NO_SETTINGS: ReadonlySet<string> = new Set([
+export const NO_SETTINGS: ReadonlySet<string> = new Set([
   ...["createRun", "previewRun", "updateRun", "pauseRun", "resumeRun", "cancelRun", "retryRun", "rescoreRun"],
   ...["deleteRun", "releaseLostCalls", "cancelRollout", "forkRollout", "createRollout", "putReview", "deleteReview"],
   ...["createDataset", "deleteDataset", "createDatasetUpload", "completeDatasetUpload", "deleteDatasetUpload"],

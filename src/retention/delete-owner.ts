@@ -6,6 +6,7 @@
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
+import { noteSettingsChanged } from "../kernel/kit/account-hooks.ts";
 import { accountObject, ownerFolder } from "../kernel/kit/names.ts";
 import { minting } from "../kernel/kit/secrets.ts";
 import { closeOrganization, forgetOrganization, objectsOfProject, stopProject } from "../kernel/kit/slice-hooks.ts";
@@ -42,8 +43,7 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
         const rows = await subrequests.fetch(() => countRowsOfProject(env.DB, scope));
         return goOn({ ...job, counted: true, counts: plus(job.counts, { rows, projects: 1 }) });
       }
-      const all = await subrequests.fetch(() => deleteRowsOfProject(env.DB, scope, LIMITS.sliceRows));
-      return all ? { ...ENDED, counts: job.counts } : goOn(job);
+      return await deleteRows(slice, scope, job);
     }
     default: {
       const runs = await subrequests.fetch(() => runsOf(env.DB, scope, RUNS_AT_ONCE));
@@ -54,6 +54,14 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
       return waits ? waitUntil(slice.now + LOOK_MS) : goOn({ ...job, step: "files" });
     }
   }
+}
+
+async function deleteRows({ env, subrequests }: Slice, scope: Scope, job: Job): Promise<Outcome> {
+  const all = await subrequests.fetch(() => deleteRowsOfProject(env.DB, scope, LIMITS.sliceRows));
+  if (!all) return goOn(job);
+  // Isolates may keep its endpoints and secrets.
+  await subrequests.object(() => noteSettingsChanged(env, scope.orgId));
+  return { ...ENDED, counts: job.counts };
 }
 
 /** Frees the objects of slices before rows are deleted, so that none sends anything later. Null: all are freed. */

@@ -20,7 +20,7 @@ const SMALL: Case = {
   ...{ name: "small", figure: 2, unit: "runs", followed: true, warmUpS: 0, countedS: 3600 },
   ...{ rolloutsPerRun: 300, maxConcurrent: 30, projects: 1 },
   begin: (world) => {
-    const of = { account: new AccountModel(world), endpoint: new EndpointModel(world, 40), settings: "small" };
+    const of = { account: new AccountModel(world), endpoint: new EndpointModel(world, 40) };
     for (let at = 0; at < 2; at += 1) {
       const run = new RunModel(world, { rollouts: 300, maxConcurrent: 30, ...of });
       runs.push(run);
@@ -65,7 +65,7 @@ const BILLED: Case = {
   ...SMALL,
   ...{ name: "billed", followed: false, rolloutsPerRun: 1000, maxConcurrent: 128 },
   begin: (world) => {
-    const of = { account: new AccountModel(world), endpoint: new EndpointModel(world, null), settings: "billed" };
+    const of = { account: new AccountModel(world), endpoint: new EndpointModel(world, null) };
     new RunModel(world, { rollouts: 1000, maxConcurrent: 128, ...of }).create();
   },
 };

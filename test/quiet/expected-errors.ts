@@ -8,6 +8,7 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   "archive of the ledger": /killed|the store is away|the answer is lost/,
   "a rollout's database does not answer": /is overloaded/,
   "audit log": /away/,
+  "a change of settings could not be noted": /away/,
   "a run could not be repaired": /the process was killed/,
   "batch in a format": /is missing/,
   "billing of the organisation": /killed|the store is away|the answer is lost/,

@@ -295,7 +295,8 @@ test("an urgent operation is carried out even if the audit log cannot be written
     return { ok: false, error: { code: "conflict", message: "it has ended", param: null } };
   };
   const api = await openTestApi({ cancelRun });
-  const AUDIT = { getByName: () => ({ begin: () => Promise.reject(new Error("away")) }) };
+  const away = () => Promise.reject(new Error("away"));
+  const AUDIT = { getByName: () => ({ begin: away, settingsChanged: away, settingsVersion: away }) };
   const headers = { authorization: `Bearer ${api.token}`, "content-type": "application/json" };
   const post = async (path: string) => {
     const init = { method: "POST", headers, body: "{}" };

@@ -1,0 +1,293 @@
+/** Isolates keep settings and keys for minutes, and still see each change within five seconds. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { beforeEach, expect, test, vi } from "vitest";
+import { openAuthentication } from "../../src/accounts/authentication.ts";
+import { CHANGE_MS, changesSettings, NO_SETTINGS } from "../../src/accounts/settings-version.ts";
+import { EnvError } from "../../src/contract/errors.ts";
+import { AuditObject } from "../../src/index.ts";
+import { createApp } from "../../src/kernel/http/app.ts";
+import { accounts } from "../../src/kernel/kit/account-hooks.ts";
+import { SETTINGS_AGE_MS, SETTINGS_KEPT_MS } from "../../src/kernel/kit/caches.ts";
+import { openSecrets } from "../../src/kernel/kit/secret-values.ts";
+import { SettingsCache } from "../../src/kernel/kit/settings-cache.ts";
+import { services } from "../../src/kernel/service/services.ts";
+import { SLICE_SERVICES } from "../../src/slice-services.ts";
+import { OPERATIONS } from "../../src/slices.ts";
+import { openTestApi, type TestApi } from "../kernel/http/test-api.ts";
+import { admit } from "./admit.ts";
+
+const SECOND_MS = 1000;
+const change = {
+  ...{ at: 0, who: "key_1", action: "updateEndpoint", project_id: null },
+  ...{ target: "ep_1", request_id: "r" },
+};
+
+let api: TestApi;
+/** Of a key of the whole organisation. */
+let authorization: string;
+beforeEach(async () => {
+  api = await openTestApi(services);
+  authorization = `Bearer ${await admit(api.scope, { project_id: null })}`;
+});
+
+const auditOf = ({ scope }: TestApi) => env.AUDIT.getByName(`org/${scope.orgId}`);
+
+function inAudit<T>(use: (audit: AuditObject, state: DurableObjectState) => T | Promise<T>): Promise<T> {
+  return runInDurableObject(auditOf(api), (audit, state) => {
+    if (!(audit instanceof AuditObject)) throw new Error("not the audit object");
+    return use(audit, state);
+  });
+}
+
+const kill = () => inAudit((_, state) => state.abort("killed")).catch(() => null);
+
+function patch(path: string, body: object): Promise<Response> {
+  const headers = { authorization, "content-type": "application/json", "rollcall-project": api.scope.projectId };
+  return api.ask(path, { method: "PATCH", headers, body: JSON.stringify(body) });
+}
+
+async function makeKey(): Promise<{ id: string; key: string }> {
+  const made = await api.post("/v1/keys", { name: "follower", scopes: ["runs:read"] }, { authorization });
+  expect(made.status).toBe(201);
+  return await made.json<{ id: string; key: string }>();
+}
+
+async function revoke(id: string): Promise<void> {
+  expect((await api.ask(`/v1/keys/${id}`, { method: "DELETE", headers: { authorization } })).status).toBe(200);
+}
+
+/** A setting of the organisation as an isolate keeps it, and how often it was read. */
+function kept(first: string) {
+  const cache = new SettingsCache<string>();
+  const stored = { value: first, reads: 0, away: false };
+  const read = async () => {
+    if (stored.away) throw new Error("D1 is away");
+    stored.reads += 1;
+    return stored.value;
+  };
+  const { orgId } = api.scope;
+  const get = (now: number) => cache.get({ env, orgId, name: orgId, now }, read);
+  return { cache, stored, get };
+}
+
+/** The API in another isolate, as far as authentication goes; `DB` counts. */
+function anotherIsolate() {
+  const prepare = vi.fn((text: string) => env.DB.prepare(text));
+  const counted = { ...env, DB: Object.assign(Object.create(env.DB), { prepare }) };
+  const app = createApp(
+    {
+      ...{ services, slices: SLICE_SERVICES, authentication: openAuthentication },
+      now: () => api.clock.now,
+      outlive: (work) => work,
+      report: (error) => expect(error).toBeNull(),
+    },
+    OPERATIONS,
+  );
+  const status = async (token = api.token) => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await app.request("http://platform.test/v1/whoami", { headers }, counted)).status;
+  };
+  const lookUps = () => prepare.mock.calls.filter(([text]) => /from "api_keys"/.test(text)).length;
+  return { status, lookUps };
+}
+
+test("a setting that does not change is read once in five minutes, and one that changes within five seconds", async () => {
+  const { stored, get } = kept("old");
+  const at = 1_000_000;
+  for (let now = at; now < at + SETTINGS_AGE_MS; now += SECOND_MS) expect(await get(now)).toBe("old");
+  expect(stored.reads).toBe(1);
+  await get(at + SETTINGS_AGE_MS + SETTINGS_KEPT_MS);
+  expect(stored.reads).toBe(2);
+  stored.value = "new";
+  expect((await patch("/v1/organization", { name: "renamed" })).status).toBe(200);
+  expect(await get(at + SETTINGS_AGE_MS + 2 * SETTINGS_KEPT_MS)).toBe("new");
+  expect(stored.reads).toBe(3);
+});
+
+test("a value that was read before a change, and kept after it, is read again", async () => {
+  const { stored, get } = kept("old");
+  await get(0);
+  const entry = Number(await auditOf(api).begin(change));
+  // It is read while the change is in progress, and before it is stored.
+  expect(await get(SETTINGS_KEPT_MS)).toBe("old");
+  stored.value = "new";
+  await auditOf(api).end(entry, { status: 200, made: null });
+  expect(await get(2 * SETTINGS_KEPT_MS)).toBe("new");
+  expect(await get(3 * SETTINGS_KEPT_MS)).toBe("new");
+  expect(stored.reads).toBe(3);
+  await get(4 * SETTINGS_KEPT_MS);
+  expect(stored.reads).toBe(3);
+});
+
+test("after a kill between the beginning of a change and its end, its value is used within five seconds", async () => {
+  const { stored, get } = kept("old");
+  const begun = Date.now();
+  await inAudit((audit) => audit.begin({ ...change, at: begun }));
+  await kill();
+  let now = begun;
+  expect(await get(now)).toBe("old");
+  const next = async () => {
+    now += SETTINGS_KEPT_MS;
+    return await get(now);
+  };
+  for (let late = 0; late < 5; late += 1) expect(await next()).toBe("old");
+  // The statement reaches D1 late, and nothing says that the change has ended.
+  stored.value = "new";
+  expect(await next()).toBe("new");
+  expect(stored.reads).toBe(7);
+  await inAudit((audit) => {
+    audit.now = () => begun + 2 * CHANGE_MS;
+  });
+  await next();
+  for (let later = 0; later < 5; later += 1) await next();
+  expect(stored.reads).toBe(8);
+});
+
+test("a change that ends after a kill of the audit object gives another version", async () => {
+  const { stored, get } = kept("old");
+  await get(0);
+  const entry = Number(await auditOf(api).begin(change));
+  stored.value = "new";
+  await kill();
+  await auditOf(api).end(entry, { status: 200, made: null });
+  await kill();
+  expect(await get(SETTINGS_KEPT_MS)).toBe("new");
+});
+
+test("if the audit object does not answer, settings are read again every five seconds", async () => {
+  const { stored, get } = kept("old");
+  const away = vi.spyOn(accounts(), "settingsVersion").mockRejectedValue(new Error("away"));
+  const logged = vi.spyOn(console, "error").mockReturnValue(undefined);
+  try {
+    await get(0);
+    stored.value = "new";
+    expect([await get(SETTINGS_KEPT_MS - 2 * SECOND_MS), await get(SETTINGS_KEPT_MS)]).toEqual(["old", "new"]);
+    expect(logged).toHaveBeenCalled();
+  } finally {
+    away.mockRestore();
+    logged.mockRestore();
+  }
+});
+
+test("if D1 is away, the last value is used for five minutes after it was current, and a deleted one at once not", async () => {
+  const { cache, stored, get } = kept("old");
+  const minute = 60 * SECOND_MS;
+  for (let now = 0; now <= 4 * minute; now += SECOND_MS) await get(now);
+  stored.away = true;
+  for (let now = 4 * minute; now < 9 * minute; now += SECOND_MS) expect(await get(now)).toBe("old");
+  await inAudit((audit) => audit.settingsChanged());
+  expect(await get(9 * minute + SETTINGS_KEPT_MS)).toBe("old");
+  await expect(get(15 * minute)).rejects.toThrow("D1 is away");
+  stored.away = false;
+  await get(16 * minute);
+  const gone = () => Promise.reject(new EnvError("it was deleted"));
+  const asked = { env, orgId: api.scope.orgId, name: api.scope.orgId, now: 22 * minute };
+  await expect(cache.get(asked, gone)).rejects.toThrow("it was deleted");
+  expect(cache.size).toBe(0);
+});
+
+test("the values that are kept are limited in number and in characters", async () => {
+  const { orgId } = api.scope;
+  const many = new SettingsCache<number>();
+  for (let one = 0; one < 2100; one += 1)
+    await many.get({ env, orgId, name: `${orgId}/${one}`, now: 0 }, async () => one);
+  expect(many.size).toBe(2000);
+  const large = new SettingsCache<string>();
+  const text = "x".repeat(1024 ** 2);
+  for (let one = 0; one < 6; one += 1)
+    await large.get({ env, orgId, name: `${orgId}/${one}`, now: 0 }, async () => text);
+  expect(large.size).toBe(3);
+  let reads = 0;
+  const again = (name: number) =>
+    large.get({ env, orgId, name: `${orgId}/${name}`, now: 1 }, async () => {
+      reads += 1;
+      return text;
+    });
+  await again(5);
+  expect(reads).toBe(0);
+  await again(0);
+  expect(reads).toBe(1);
+});
+
+test("a key is looked up once in five minutes, and is refused in every isolate within five seconds of its revocation", async () => {
+  const isolate = anotherIsolate();
+  const { id, key } = await makeKey();
+  const until = api.clock.now + SETTINGS_AGE_MS;
+  for (; api.clock.now < until; api.clock.now += 2.5 * SECOND_MS) expect(await isolate.status(key)).toBe(200);
+  // The organisation of a key is known after the first look-up.
+  expect(isolate.lookUps()).toBe(2);
+  await revoke(id);
+  api.clock.now += 2.5 * SECOND_MS;
+  expect(await isolate.status(key)).toBe(401);
+});
+
+test("a key whose revocation cannot be entered in the audit log is refused within five seconds", async () => {
+  const isolate = anotherIsolate();
+  const { id, key } = await makeKey();
+  for (let count = 0; count < 3; count += 1) {
+    expect(await isolate.status(key)).toBe(200);
+    api.clock.now += 2.5 * SECOND_MS;
+  }
+  const away = vi.spyOn(accounts(), "beginChange").mockRejectedValueOnce(new Error("away"));
+  const logged = vi.spyOn(console, "error").mockReturnValue(undefined);
+  try {
+    await revoke(id);
+    expect([away.mock.calls.length, logged.mock.calls.length]).toEqual([1, 1]);
+  } finally {
+    away.mockRestore();
+    logged.mockRestore();
+  }
+  expect(await isolate.status(key)).toBe(401);
+});
+
+test("a change whose entry the audit log could not write counts as in progress", async () => {
+  await auditOf(api).begin({ ...change, action: "createRun" });
+  const before = await auditOf(api).settingsVersion();
+  await inAudit((audit, { storage }) => {
+    storage.sql.exec("drop table entries; create table entries (id integer primary key)");
+    expect(() => audit.begin(change)).toThrow("no column");
+    expect(audit.settingsVersion()).toBeNull();
+    audit.now = () => Date.now() + CHANGE_MS + SECOND_MS;
+    expect(audit.settingsVersion()).not.toBe(before);
+  });
+});
+
+test("a new value of a secret is used within five seconds", async () => {
+  const needs = ["secret:SEARCH_KEY"];
+  const read = (now: number) => openSecrets(env, api.scope, needs, now);
+  await api.post("/v1/secrets", { name: "SEARCH_KEY", value: "first" });
+  for (let now = 0; now < 60 * SECOND_MS; now += SECOND_MS) expect(await read(now)).toEqual({ SEARCH_KEY: "first" });
+  expect((await patch("/v1/secrets/SEARCH_KEY", { value: "second" })).status).toBe(200);
+  expect(await read(60 * SECOND_MS + SETTINGS_KEPT_MS)).toEqual({ SEARCH_KEY: "second" });
+});
+
+test("a run changes no setting, and a version is written nowhere", async () => {
+  const version = await auditOf(api).settingsVersion();
+  const entry = Number(await auditOf(api).begin({ ...change, action: "createRun" }));
+  expect(await auditOf(api).settingsVersion()).toBe(version);
+  await auditOf(api).end(entry, { status: 202, made: "run_1" });
+  expect(await auditOf(api).settingsVersion()).toBe(version);
+  const other = env.AUDIT.getByName("org/org_never_created");
+  await other.settingsVersion();
+  expect(await runInDurableObject(other, async (_, { storage }) => (await storage.list()).size)).toBe(0);
+});
+
+test("an organisation that was deleted has no version", async () => {
+  await auditOf(api).forget();
+  expect(await auditOf(api).settingsVersion()).toBeNull();
+});
+
+test("only changes that are named as such change no setting, and each of them is an operation", () => {
+  const ids = OPERATIONS.map(({ id }) => id);
+  expect([...NO_SETTINGS].filter((action) => !ids.includes(action))).toEqual([]);
+  const changing = [
+    "revokeApiKey",
+    "updateEndpoint",
+    "updateReplica",
+    "deleteSecret",
+    "deletePerson",
+    "of a later version",
+  ];
+  expect(changing.filter((action) => !changesSettings(action))).toEqual([]);
+});
