@@ -5,11 +5,16 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { openAuthentication } from "../../src/accounts/authentication.ts";
 import { CHANGE_MS, changesSettings, NO_SETTINGS } from "../../src/accounts/settings-version.ts";
 import { EnvError } from "../../src/contract/errors.ts";
+import { openReplica } from "../../src/fleets/access.ts";
+import { FleetView } from "../../src/fleets/wire.ts";
 import { AuditObject } from "../../src/index.ts";
+import { findEndpoint, updateEndpoint } from "../../src/kernel/db/endpoints.ts";
+import { openEndpoint } from "../../src/kernel/endpoint/call.ts";
 import { createApp } from "../../src/kernel/http/app.ts";
 import { accounts } from "../../src/kernel/kit/account-hooks.ts";
 import { SETTINGS_AGE_MS, SETTINGS_KEPT_MS } from "../../src/kernel/kit/caches.ts";
 import { openSecrets } from "../../src/kernel/kit/secret-values.ts";
+import { seal, sealContext } from "../../src/kernel/kit/secrets.ts";
 import { SettingsCache } from "../../src/kernel/kit/settings-cache.ts";
 import { services } from "../../src/kernel/service/services.ts";
 import { SLICE_SERVICES } from "../../src/slice-services.ts";
@@ -71,10 +76,17 @@ function kept(first: string) {
   return { cache, stored, get };
 }
 
-/** The API in another isolate, as far as authentication goes; `DB` counts. */
-function anotherIsolate() {
+/** How often statements on a table were made by way of `counted`. */
+function countingD1(table: string) {
   const prepare = vi.fn((text: string) => env.DB.prepare(text));
   const counted = { ...env, DB: Object.assign(Object.create(env.DB), { prepare }) };
+  const reads = () => prepare.mock.calls.filter(([text]) => text.includes(`from "${table}"`)).length;
+  return { counted, reads };
+}
+
+/** The API in another isolate, as far as authentication goes; `DB` counts. */
+function anotherIsolate() {
+  const { counted, reads } = countingD1("api_keys");
   const app = createApp(
     {
       ...{ services, slices: SLICE_SERVICES, authentication: openAuthentication },
@@ -88,8 +100,7 @@ function anotherIsolate() {
     const headers = { authorization: `Bearer ${token}` };
     return (await app.request("http://platform.test/v1/whoami", { headers }, counted)).status;
   };
-  const lookUps = () => prepare.mock.calls.filter(([text]) => /from "api_keys"/.test(text)).length;
-  return { status, lookUps };
+  return { status, lookUps: reads };
 }
 
 test("a setting that does not change is read once in five minutes, and one that changes within five seconds", async () => {
@@ -260,6 +271,46 @@ test("a new value of a secret is used within five seconds", async () => {
   for (let now = 0; now < 60 * SECOND_MS; now += SECOND_MS) expect(await read(now)).toEqual({ SEARCH_KEY: "first" });
   expect((await patch("/v1/secrets/SEARCH_KEY", { value: "second" })).status).toBe(200);
   expect(await read(60 * SECOND_MS + SETTINGS_KEPT_MS)).toEqual({ SEARCH_KEY: "second" });
+});
+
+test("the changed key of an endpoint is used within five seconds, and the endpoint is read twice for it", async () => {
+  const { counted, reads } = countingD1("endpoints");
+  const { scope } = api;
+  const made = await api.post("/v1/endpoints", { name: "policy", base_url: "https://gpu.example/v1", probe: false });
+  const { id } = await made.json<{ id: string }>();
+  const keyAt = async (now: number) => (await openEndpoint(counted, scope, id, now)).api_key;
+  // The change that created it has ended for this isolate.
+  const at = Date.now() + SETTINGS_KEPT_MS;
+  for (let now = at; now < at + 60 * SECOND_MS; now += SECOND_MS) expect(await keyAt(now)).toBeNull();
+  expect(reads()).toBe(1);
+  // As another isolate does it: this one is not notified.
+  const row = await findEndpoint(env.DB, scope, id);
+  if (row === null) throw new Error("it is there");
+  const sealed_key = await seal(env, "new key", sealContext(scope, id));
+  const entry = Number(await auditOf(api).begin(change));
+  await updateEndpoint(env.DB, scope, row, { sealed_key });
+  await auditOf(api).end(entry, { status: 200, made: null });
+  expect(await keyAt(at + 60 * SECOND_MS + SETTINGS_KEPT_MS)).toBe("new key");
+  expect(reads()).toBe(2);
+});
+
+test("the changed key of a replica is used within five seconds, and a removed replica is not called any more", async () => {
+  const { counted, reads } = countingD1("replicas");
+  const replica = { name: "gpu-0", base_url: "http://127.0.0.1:9/v1", api_key: "sk-first-0123456789" };
+  const made = await api.post("/v1/fleets", { name: "trained", replicas: [replica] });
+  const fleet = FleetView.parse(await made.json());
+  const id = fleet.replicas[0]?.id ?? "";
+  const open = (now: number) => openReplica(counted, api.scope, fleet.id, id, now);
+  // Its fleet opens it too, by the clock of the machine.
+  const at = Date.now() + SETTINGS_KEPT_MS;
+  for (let now = at; now < at + 60 * SECOND_MS; now += SECOND_MS)
+    expect((await open(now)).api_key).toBe("sk-first-0123456789");
+  expect(reads()).toBe(1);
+  const path = "/v1/fleets/trained/replicas/gpu-0";
+  expect((await patch(path, { api_key: "sk-second-0123456789" })).status).toBe(200);
+  expect((await open(at + 60 * SECOND_MS + SETTINGS_KEPT_MS)).api_key).toBe("sk-second-0123456789");
+  expect((await api.ask(path, { method: "DELETE" })).status).toBe(200);
+  await expect(open(at + 60 * SECOND_MS + 2 * SETTINGS_KEPT_MS)).rejects.toThrow(`replica ${id} does not exist`);
 });
 
 test("a run changes no setting, and a version is written nowhere", async () => {
