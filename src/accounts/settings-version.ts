@@ -38,7 +38,7 @@ export class SettingsVersion {
   readonly #kv: SyncKvStorage;
   readonly #instance = crypto.randomUUID();
   #changes = 0;
-  /** Changes in progress by their entry, and until when they count as such. */
+  /** Changes without an end by their entry, and until when they count as in progress. */
   readonly #followed = new Map<number, number>();
   /** Until when other changes may be in progress: those of earlier instances, and those without an entry. */
   #until: number | undefined;
@@ -49,9 +49,9 @@ export class SettingsVersion {
 
   /** Null while a change may be in progress. `now`: epoch milliseconds. */
   current(now: number): string | null {
-    for (const [entry, until] of this.#followed) if (until <= now) this.#followed.delete(entry);
     this.#until ??= this.#kv.get<number>(ROW) ?? 0;
-    return this.#followed.size > 0 || this.#until > now ? null : `${this.#instance}/${this.#changes}`;
+    const until = Math.max(this.#until, ...this.#followed.values());
+    return until > now ? null : `${this.#instance}/${this.#changes}`;
   }
 
   /**
@@ -65,8 +65,7 @@ export class SettingsVersion {
     this.current(now);
     try {
       const entry = write(() => this.#kv.put(ROW, until));
-      if (this.#followed.size >= MOST_FOLLOWED) this.#until = until;
-      else this.#followed.set(entry, until);
+      this.#follow(entry, until, now);
       return entry;
     } catch (thrown) {
       this.#until = until;
@@ -75,11 +74,20 @@ export class SettingsVersion {
   }
 
   end(entry: number): void {
-    this.#followed.delete(entry);
+    // It may have taken longer than any change should.
+    if (this.#followed.delete(entry)) this.#changes += 1;
   }
 
   /** A change was made without an entry. */
   changed(): void {
     this.#changes += 1;
+  }
+
+  #follow(entry: number, until: number, now: number): void {
+    if (this.#followed.size >= MOST_FOLLOWED) {
+      for (const [other, end] of this.#followed) if (end <= now) this.#followed.delete(other);
+    }
+    if (this.#followed.size >= MOST_FOLLOWED) this.#until = until;
+    else this.#followed.set(entry, until);
   }
 }

@@ -264,6 +264,31 @@ test("a change whose entry the audit log could not write counts as in progress",
   });
 });
 
+test("a change that takes longer than any should gives another version when it ends", async () => {
+  await inAudit((audit) => {
+    const entry = Number(audit.begin(change));
+    expect(audit.settingsVersion()).toBeNull();
+    audit.now = () => Date.now() + CHANGE_MS + SECOND_MS;
+    const before = audit.settingsVersion();
+    expect(before).not.toBeNull();
+    audit.end(entry, { status: 200, made: null });
+    expect(audit.settingsVersion()).not.toBe(before);
+  });
+});
+
+test("changes that never end are forgotten when there are many, and one among them still counts", async () => {
+  await inAudit((audit) => {
+    const begun = Date.now();
+    for (let count = 0; count < 150; count += 1) audit.begin(change);
+    audit.now = () => begun + CHANGE_MS + SECOND_MS;
+    expect(audit.settingsVersion()).not.toBeNull();
+    audit.begin(change);
+    expect(audit.settingsVersion()).toBeNull();
+    audit.now = () => begun + 3 * CHANGE_MS;
+    expect(audit.settingsVersion()).not.toBeNull();
+  });
+});
+
 test("a new value of a secret is used within five seconds", async () => {
   const needs = ["secret:SEARCH_KEY"];
   const read = (now: number) => openSecrets(env, api.scope, needs, now);
