@@ -349,6 +349,27 @@ test("a run changes no setting, and a version is written nowhere", async () => {
   expect(await runInDurableObject(other, async (_, { storage }) => (await storage.list()).size)).toBe(0);
 });
 
+test("changes that another organisation's operator makes, and what a call finds out, give another version, too", async () => {
+  const operator = await openTestApi(services);
+  const token = await admit(operator.scope, { project_id: null, scopes: ["operator"] });
+  const version = async () => await auditOf(api).settingsVersion();
+  const before = await version();
+  const reply = await operator.ask(`/v1/organizations/${api.scope.orgId}`, {
+    method: "PATCH",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify({ limits: { requests_per_minute: 9 } }),
+  });
+  expect(reply.status).toBe(200);
+  const limited = await version();
+  expect(limited).not.toBe(before);
+  const made = await api.post("/v1/endpoints", { name: "policy", base_url: "https://gpu.example/v1", probe: false });
+  const { id } = await made.json<{ id: string }>();
+  const [created, endpoint] = [await version(), await openEndpoint(env, api.scope, id, Date.now())];
+  await endpoint.remember?.("logprobs");
+  expect(await version()).not.toBe(created);
+  expect((await openEndpoint(env, api.scope, id, Date.now())).refuses).toEqual(["logprobs"]);
+});
+
 test("an organisation that was deleted has no version", async () => {
   await auditOf(api).forget();
   expect(await auditOf(api).settingsVersion()).toBeNull();
