@@ -64,6 +64,16 @@ export interface FleetCallNote {
   readonly model: string;
   /** The version of the weights when the call was sent, if the run's own weights are served there. */
   readonly version?: number;
+  /** While the rollout is not over: its end is numbered later, and noted in `ends` of a later turn or of the last. */
+  readonly open?: true;
+  /** While the rollout is not over: ends of its turns that were numbered by then. */
+  readonly ends?: readonly TurnEnd[];
+}
+
+/** The number of the end of a turn's call on a fleet; null as `FleetCallNote.end`. */
+export interface TurnEnd {
+  readonly turn: number;
+  readonly end: number | null;
 }
 
 /** A call that an agent made, in addition to its messages. Source: src/agents. */

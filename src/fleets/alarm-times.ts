@@ -10,7 +10,10 @@ export interface Uses {
   readonly now: number;
   /** Whether calls were given out recently. */
   readonly used: boolean;
+  /** Places that are given out, with a call or free. */
   readonly inFlight: (replica: string) => number;
+  /** The earliest time at which one of them ends by itself; absent or infinity: none does. */
+  readonly placesEndAt?: number;
   /** The earliest time at which a step may start at the replica. */
   readonly heldUntil: (replica: string) => number;
   /** The earliest time at which a trainer may be notified about the replica. */
@@ -49,9 +52,10 @@ export function nextAt(state: FleetState, uses: Uses): number | null {
   return times.length === 0 ? null : Math.max(uses.now, Math.min(...times));
 }
 
-function dueOf(state: FleetState, replica: Replica, { now, used, inFlight }: Uses): (number | null)[] {
-  const { id, phase, failing, held_until, unload_at } = replica;
-  if (phase !== null) return [phaseAt(phase, inFlight(id))];
+function dueOf(state: FleetState, replica: Replica, uses: Uses): (number | null)[] {
+  const { now, used } = uses;
+  const { phase, failing, held_until, unload_at } = replica;
+  if (phase !== null) return [phaseAt(replica.id, phase, uses)];
   const from = Math.max(failing?.at ?? 0, held_until);
   const waits = state.update.mode !== "reported" && from > now;
   const again = waits && wantedOf(state, replica) !== null ? from : null;
@@ -60,7 +64,11 @@ function dueOf(state: FleetState, replica: Replica, { now, used, inFlight }: Use
   return [begin, unload, lookAt(state, replica, used)];
 }
 
-function phaseAt({ name, at, until }: NonNullable<Replica["phase"]>, inFlight: number): number {
+function phaseAt(
+  id: string,
+  { name, at, until }: NonNullable<Replica["phase"]>,
+  { inFlight, placesEndAt = Number.POSITIVE_INFINITY }: Uses,
+): number {
   if (name === "reported") return until;
-  return name === "drain" && inFlight > 0 ? until : at;
+  return name === "drain" && inFlight(id) > 0 ? Math.min(until, placesEndAt) : at;
 }

@@ -1,6 +1,6 @@
 /** Chooses the replica that takes a call. Pure. */
-import type { FleetCall } from "./rpc.ts";
-import { type Served, servedTo } from "./served.ts";
+import type { WantedPlace } from "./rpc.ts";
+import { type AskedCall, type Served, servedTo } from "./served.ts";
 import { type FleetState, type Replica, takesCalls } from "./state.ts";
 
 export type Choice =
@@ -19,7 +19,11 @@ interface Candidate {
  * Prefers the replica that has the rollout's prefix cached, if it can take the call; otherwise the least loaded one.
  * The replica that has just failed this call is chosen only if there is no other.
  */
-export function choose(state: FleetState, call: FleetCall, inFlight: (replica: string) => number): Choice {
+export function choose(
+  state: FleetState,
+  call: AskedCall & Omit<WantedPlace, "wait_ms">,
+  inFlight: (replica: string) => number,
+): Choice {
   const all = Object.values(state.replicas);
   const taking = all.filter((replica) => takesCalls(replica) && isFor(replica, call));
   if (taking.length === 0) return { kind: "wait", reason: whyNone(all) };
@@ -39,7 +43,7 @@ export function choose(state: FleetState, call: FleetCall, inFlight: (replica: s
 }
 
 /** A draining replica takes calls only of rollouts that it already serves. */
-function isFor({ id, shown }: Replica, { last_replica }: FleetCall): boolean {
+function isFor({ id, shown }: Replica, { last_replica }: Pick<WantedPlace, "last_replica">): boolean {
   return shown === "ready" || id === last_replica;
 }
 

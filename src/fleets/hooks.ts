@@ -4,7 +4,7 @@ import type { FleetHooks, FleetLimits } from "../kernel/kit/fleet-hooks.ts";
 import type { OwnedObject } from "../kernel/kit/slice-hooks.ts";
 import { findPlace } from "./place.ts";
 import { fleetsOfProject } from "./queries.ts";
-import { fleetReach } from "./reach.ts";
+import { fleetEnds, fleetReach } from "./reach.ts";
 import { fleetObject, type ReplicaStanding } from "./rpc.ts";
 
 async function limits(env: Env, scope: Scope, fleet_id: string, waits: boolean): Promise<FleetLimits> {
@@ -21,7 +21,13 @@ function whyDown(replicas: readonly ReplicaStanding[]): string {
   return `no replica of the fleet takes calls${why}`;
 }
 
-export const fleetHooks: FleetHooks = { find: findPlace, reach: fleetReach, limits, object: fleetObject };
+export const fleetHooks: FleetHooks = {
+  find: findPlace,
+  reach: fleetReach,
+  ends: fleetEnds,
+  limits,
+  object: fleetObject,
+};
 
 /**
  * The objects to free when a project is deleted. A fleet whose engine is paused in a step that has not ended must stay:

@@ -14,12 +14,18 @@ export class Numbers {
   }
 
   next(): number {
-    if (this.#next === this.#end) {
+    return this.take(1);
+  }
+
+  /** The first of so many numbers in a row. */
+  take(count: number): number {
+    if (this.#end - this.#next < count) {
       this.#next = this.#reserved();
-      this.#end = this.#next + BLOCK;
+      this.#end = this.#next + Math.max(BLOCK, count);
       this.#reserve(this.#end);
     }
-    this.#next += 1;
-    return this.#next;
+    const first = this.#next + 1;
+    this.#next += count;
+    return first;
   }
 }

@@ -19,6 +19,8 @@ import type { Serves } from "../kernel/messages/rpc.ts";
 import type { PastCall, ReplicaReport, WeightOrder } from "../kernel/messages/run-fleet.ts";
 import { placesOf } from "./access.ts";
 import { nextAt } from "./alarm-times.ts";
+import { renewBlock } from "./block-grants.ts";
+import { Blocks } from "./blocks.ts";
 import { type Choice, choose } from "./choose.ts";
 import { Circuits } from "./circuit.ts";
 import { Driver } from "./driver.ts";
@@ -28,12 +30,13 @@ import { Numbers } from "./numbers.ts";
 import { reported, runOver, takeOrder } from "./orders.ts";
 import { contradiction, isAway, lacksAdapter, lied } from "./probing.ts";
 import { getFleet, replicasOf } from "./queries.ts";
-import type { CallLease, EndedCall, FleetCall, FleetRpc, FleetStanding } from "./rpc.ts";
+import type { BlockAsk, BlockReply, CallLease, EndedCall, FleetCall, FleetRpc, FleetStanding } from "./rpc.ts";
 import { orderOf, standingOf } from "./served.ts";
 import { type FleetState, quotaOf, type Settings, setReplicas, withReplica } from "./state.ts";
 import { type FleetOf, FleetStore } from "./store.ts";
 import { versionOf } from "./version-intervals.ts";
 import { askAgainAt, longestUpdateMs } from "./waiting.ts";
+import type { Weights } from "./weights.ts";
 
 /** The object is notified of new settings. It also reads them this often, in case a notification was lost. */
 const SETTINGS_MS = 5 * 60_000;
@@ -58,7 +61,9 @@ export class FleetObject extends StoredObject implements Serves<FleetRpc> {
   readonly #tombstone: Tombstone;
   readonly #numbers: Numbers;
   readonly #driver: Driver;
+  /** Calls without a block. */
   readonly #inFlight = new InFlight();
+  readonly #blocks = new Blocks();
   readonly #circuits = new Circuits();
   /** When this instance last read the settings; null: not yet. */
   #readAt: number | null = null;
@@ -81,7 +86,7 @@ export class FleetObject extends StoredObject implements Serves<FleetRpc> {
       state: () => this.#store.state(),
       keep: (next) => this.#keep(next),
       moment: () => this.#moment(),
-      inFlight: (id) => this.#inFlight.of(id),
+      inFlight: (id) => this.#taken(id),
       used: () => this.#used(),
       network: () => this.network,
       lastStepMs: () => this.lastStepMs,
@@ -91,8 +96,7 @@ export class FleetObject extends StoredObject implements Serves<FleetRpc> {
   async begin(call: FleetCall): Promise<CallLease> {
     if (!(await this.#open(call))) return { kind: "gone", reason: GONE };
     const now = this.now();
-    this.#inFlight.expire(now);
-    const choice = choose(this.#store.state(), call, (id) => this.#inFlight.of(id));
+    const choice = choose(this.#store.state(), call, (id) => this.#taken(id));
     await this.#noteUsed(now);
     if (choice.kind === "wait") return this.#waits(choice, now);
     const { replica, served } = choice;
@@ -104,7 +108,33 @@ export class FleetObject extends StoredObject implements Serves<FleetRpc> {
     return { kind: "go", number, replica_id: replica.id, ...served };
   }
 
-  #waits({ reason, busy }: Extract<Choice, { kind: "wait" }>, now: number): CallLease {
+  async renew(ask: BlockAsk): Promise<BlockReply> {
+    if (!(await this.#open(ask))) return { kind: "gone", reason: GONE };
+    const now = this.now();
+    if (this.#blocks.isLate(ask)) return { kind: "late" };
+    const reply = renewBlock(ask, {
+      now,
+      blocks: this.#blocks,
+      numbers: this.#numbers,
+      state: () => this.#store.state(),
+      taken: (id) => this.#taken(id),
+      ended: (one, weights) => this.#noteEnd(one, weights, one),
+      waits: (choice) => this.#waits(choice, now),
+    });
+    await this.#noteUsed(now);
+    await this.#arm();
+    return reply;
+  }
+
+  /** Places of a replica that are given out. */
+  #taken(replica: string): number {
+    const now = this.now();
+    this.#inFlight.expire(now);
+    this.#blocks.expire(now);
+    return this.#inFlight.of(replica) + this.#blocks.of(replica);
+  }
+
+  #waits({ reason, busy }: Extract<Choice, { kind: "wait" }>, now: number): Extract<CallLease, { kind: "wait" }> {
     const state = this.#store.state();
     const again_at = busy === true ? now + AGAIN_MS : askAgainAt(state, now);
     return { kind: "wait", reason, again_at, update_ms: longestUpdateMs(state.update) };
@@ -113,20 +143,28 @@ export class FleetObject extends StoredObject implements Serves<FleetRpc> {
   async ended(ended: EndedCall): Promise<{ end: number | null } | null> {
     if (this.#of() === null) return null;
     const call = this.#inFlight.end(ended.number);
-    const moment = this.#moment();
-    const { number: end } = moment;
-    const reported = contradiction(this.#store.state(), { ...ended, weights: call?.weights ?? null });
-    if (reported !== null) {
-      this.#keep(lied(this.#store.state(), ended.replica_id, reported, moment));
-      await this.#arm();
-      return { end: null };
-    }
-    if (call !== null) this.#noteOutcome(ended, call, moment);
+    const end = this.#noteEnd(ended, call?.weights ?? null, call);
     await this.#arm();
     return { end };
   }
 
-  #noteOutcome({ replica_id, outcome }: EndedCall, { rollout_id, model }: Call, moment: Moment): void {
+  /** The number of the call's end; null if no version may be assigned to it. `call`: null for an unknown call. */
+  #noteEnd(ended: EndedCall, weights: Weights | null, call: Pick<Call, "rollout_id" | "model"> | null): number | null {
+    const moment = this.#moment();
+    const reported = contradiction(this.#store.state(), { ...ended, weights });
+    if (reported !== null) {
+      this.#keep(lied(this.#store.state(), ended.replica_id, reported, moment));
+      return null;
+    }
+    if (call !== null) this.#noteOutcome(ended, call, moment);
+    return moment.number;
+  }
+
+  #noteOutcome(
+    { replica_id, outcome }: EndedCall,
+    { rollout_id, model }: Pick<Call, "rollout_id" | "model">,
+    moment: Moment,
+  ): void {
     const state = this.#store.state();
     const replica = state.replicas[replica_id];
     if (replica === undefined) return;
@@ -205,8 +243,7 @@ export class FleetObject extends StoredObject implements Serves<FleetRpc> {
   }
 
   #standing(): FleetStanding {
-    this.#inFlight.expire(this.now());
-    return standingOf(this.#store.state(), (id) => this.#inFlight.of(id));
+    return standingOf(this.#store.state(), (id) => this.#taken(id));
   }
 
   async free(): Promise<boolean> {
@@ -283,7 +320,9 @@ export class FleetObject extends StoredObject implements Serves<FleetRpc> {
     const before = this.#store.state();
     this.#keep(setReplicas(before, fleet.update, settings, this.now()));
     for (const { id } of Object.values(before.replicas)) {
-      if (!settings.some((one) => one.id === id)) this.#inFlight.forget(id);
+      if (settings.some((one) => one.id === id)) continue;
+      this.#inFlight.forget(id);
+      this.#blocks.forget(id);
     }
     this.#readAt = this.now();
     await this.#arm();
@@ -329,7 +368,7 @@ export class FleetObject extends StoredObject implements Serves<FleetRpc> {
     if (this.#of() === null) return null;
     const now = this.now();
     return nextAt(this.#store.state(), {
-      ...{ now, used: this.#used(), inFlight: (id) => this.#inFlight.of(id) },
+      ...{ now, used: this.#used(), inFlight: (id) => this.#taken(id), placesEndAt: this.#blocks.nextAt },
       heldUntil: (id) => this.#driver.heldUntil(id),
       notifyAt: (id) => this.#driver.notifyAt(id),
     });

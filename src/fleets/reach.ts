@@ -1,14 +1,16 @@
 /**
- * Sends a rollout's call to its run's fleet. The fleet object chooses the replica, the call's number and the model
- * name, and is notified of the call's end: two requests to the object per call, which use none of the six connections.
+ * Sends a rollout's call to its run's fleet. The object that plays the rollout holds a block of places at replicas for
+ * all of its rollouts (place-block.ts), so most calls need no request to the fleet's object.
  *
  * Invariants. If no replica takes a call now, the call waits and was not sent; call-outcome.ts says how long. If one
  * replica is at fault, including its key or its models, the call fails and is retried: the fleet has other replicas,
- * and the next call names the one that failed. If the end of a call cannot be reported, its turn gets no end number, so
- * that no wrong version is assigned to it.
+ * and the next call names the one that failed. The fleet is told of a failure before the call is retried. If the end of
+ * a call cannot be reported until its rollout is over, its turn gets no end number, so that no wrong version is
+ * assigned to it.
  */
 import { AuthenticationError, ModelError, PermissionDeniedError, serializeError } from "../contract/errors.ts";
-import type { FleetCallNote } from "../contract/trajectory.ts";
+import type { FleetCallNote, Turn, TurnEnd } from "../contract/trajectory.ts";
+import { openCalls } from "../core/rollout/call-ends.ts";
 import type { Rollout } from "../core/rollout/rollout.ts";
 import { callEndpoint } from "../kernel/endpoint/call.ts";
 import { idsOf, logError } from "../kernel/kit/log.ts";
@@ -16,54 +18,110 @@ import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import type { Held, Reach, ReachedCall, TurnOutcome } from "../kernel/messages/endpoint-wire.ts";
 import type { RolloutSpec } from "../kernel/messages/wire.ts";
 import { openReplica } from "./access.ts";
-import { type CallLease, type EndedCall, fleetObject } from "./rpc.ts";
+import { HeldBlock } from "./held-block.ts";
+import type { Caller, Taken } from "./place-block.ts";
+import { type CallKind, type CallLease, type EndedCall, fleetObject } from "./rpc.ts";
+import { contradicted } from "./weights.ts";
 
-type Go = Extract<CallLease, { kind: "go" }>;
 type Failed = Extract<TurnOutcome, { kind: "failed" }>;
 
 const UNKNOWN_MODEL = 404;
 
+/** The blocks of each object that plays rollouts, by the kind of calls. An object has one `Subrequests`. */
+const BLOCKS = new WeakMap<Subrequests, Map<string, HeldBlock>>();
+
+function blockOf(env: Env, spec: RolloutSpec, calls: Subrequests, now: () => number): HeldBlock {
+  const blocks = BLOCKS.get(calls) ?? new Map<string, HeldBlock>();
+  BLOCKS.set(calls, blocks);
+  const kind = kindOf(spec);
+  const key = JSON.stringify(kind);
+  const known = blocks.get(key);
+  if (known !== undefined) return known;
+  const { rollout_id: _, ...ids } = idsOf(spec);
+  const block = new HeldBlock({
+    ...{ kind, now },
+    // A new stub each time: a stub of an evicted object stays broken.
+    send: (ask) => calls.object(() => fleetObject(env, kind.scope, kind.fleet_id).renew(ask)),
+    noteFailure: (thrown) => logError("the fleet was not notified of ends of calls", ids, thrown),
+  });
+  blocks.set(key, block);
+  return block;
+}
+
+function kindOf({ scope, endpoint_id: fleet_id, run_id, model, fleet, policy_version }: RolloutSpec): CallKind {
+  return {
+    ...{ scope, fleet_id, run_id, model, trains: policy_version !== undefined },
+    ...(fleet?.weights_of !== undefined && { weights_of: fleet.weights_of }),
+    ...(fleet?.initial_weights !== undefined && { loads_start: true as const }),
+  };
+}
+
 /** `calls`: the subrequests of the object that plays the rollout. */
 export function fleetReach(env: Env, spec: RolloutSpec, calls: Subrequests, now: () => number): Reach {
   const { scope, endpoint_id: fleet_id } = spec;
-  // A new stub each time: a stub of an evicted object stays broken.
-  const fleet = () => fleetObject(env, scope, fleet_id);
-  const ended = async (call: EndedCall): Promise<number | null> => {
-    try {
-      return (await calls.object(() => fleet().ended(call)))?.end ?? null;
-    } catch (thrown) {
-      logError("the fleet was not notified of a call's end", idsOf(spec), thrown);
-      return null;
-    }
-  };
   return async (call) => {
-    const lease = await calls.object(() => fleet().begin(askOf(spec, call)));
+    const block = blockOf(env, spec, calls, now);
+    const lease = await block.take(callerOf(spec, call));
     if (lease.kind === "wait") return heldBy(lease);
     if (lease.kind === "gone") return { kind: "unusable", error: serializeError(new ModelError(lease.reason)) };
-    const of = { number: lease.number, replica_id: lease.replica_id };
     const left = now();
     try {
       const open = () => openReplica(env, scope, fleet_id, lease.replica_id, now());
       const outcome = await callEndpoint({ ...call, open, call: () => call.call(lease) });
       const late = outcome.kind === "aborted" && now() - left >= call.waitMs;
-      const end = await ended({ ...of, outcome: late ? "failed" : endOf(outcome), ...labelOf(outcome) });
-      return onReplica(outcome, noteOf(lease, end));
+      await reportEnd(block, spec, lease, { outcome: late ? "failed" : endOf(outcome), ...labelOf(outcome) });
+      return onReplica(outcome, lease.replica_id, () => noteOf(block, spec, lease, call));
     } catch (thrown) {
-      await ended({ ...of, outcome: "aborted" });
+      await block.end(lease.number, { outcome: "aborted", urgent: false });
       throw thrown;
     }
   };
 }
 
-function askOf(spec: RolloutSpec, { from, waitMs }: ReachedCall) {
-  const { scope, endpoint_id: fleet_id, run_id, rollout_id, model, fleet, policy_version } = spec;
+/** Returns at once, unless the fleet has to have it before the next call. */
+async function reportEnd(
+  block: HeldBlock,
+  { run_id, fleet }: RolloutSpec,
+  { number, version, generation = 0 }: Taken,
+  end: Pick<EndedCall, "outcome" | "label">,
+): Promise<void> {
+  const weights = version === null ? null : { run_id: fleet?.weights_of ?? run_id, generation, version };
+  const isFailure = end.outcome !== "answered" && end.outcome !== "aborted";
+  await block.end(number, { ...end, urgent: isFailure || contradicted(end.label, weights) !== null });
+}
+
+/** Ends of earlier turns that have a number by now. */
+function endsOf(block: HeldBlock, { from }: ReachedCall): TurnEnd[] {
+  return openCalls(from.turns).flatMap(({ turn, number }) => {
+    const end = block.takeNumber(number);
+    return end === undefined ? [] : [{ turn, end }];
+  });
+}
+
+/**
+ * The ends of the rollout's calls that are not numbered yet, once the fleet has been notified that the rollout is over
+ * and needs no place any more. Called before its run is notified.
+ */
+export async function fleetEnds(
+  env: Env,
+  spec: RolloutSpec,
+  turns: readonly Turn[],
+  calls: Subrequests,
+  now: () => number,
+): Promise<TurnEnd[]> {
+  const open = openCalls(turns);
+  const block = blockOf(env, spec, calls, now);
+  const ends = await block.settle(
+    spec.rollout_id,
+    open.map(({ number }) => number),
+  );
+  return open.map(({ turn }, at) => ({ turn, end: ends[at] ?? null }));
+}
+
+function callerOf({ rollout_id }: RolloutSpec, { from, waitMs }: ReachedCall): Caller {
   const failed_replica = failedLast(from);
   return {
-    ...{ scope, fleet_id, run_id, rollout_id, model },
-    ...(fleet?.weights_of !== undefined && { weights_of: fleet.weights_of }),
-    ...(fleet?.initial_weights !== undefined && { loads_start: true as const }),
-    turn: from.turns.length,
-    trains: policy_version !== undefined,
+    rollout_id,
     last_replica: from.turns.at(-1)?.fleet_call?.replica_id ?? null,
     ...(failed_replica !== undefined && { failed_replica }),
     wait_ms: waitMs,
@@ -105,16 +163,28 @@ function labelOf(outcome: TurnOutcome): Pick<EndedCall, "label"> {
   return label === null ? {} : { label };
 }
 
-function noteOf({ replica_id, number, model, version }: Go, end: number | null): FleetCallNote {
-  return { replica_id, number, end, model, ...(version !== null && { version }) };
+/** Only the calls of a training run need a version, and so the number of their end. */
+function noteOf(
+  block: HeldBlock,
+  { policy_version }: RolloutSpec,
+  { replica_id, number, model, version }: Taken,
+  call: ReachedCall,
+): FleetCallNote {
+  const end = policy_version === undefined ? null : block.takeNumber(number);
+  const noted = endsOf(block, call);
+  return {
+    ...{ replica_id, number, end: end ?? null, model },
+    ...(version !== null && { version }),
+    ...(end === undefined && { open: true }),
+    ...(noted.length > 0 && { ends: noted }),
+  };
 }
 
 /** A fault of one replica is not a fault of the run: another replica may take the call. */
-function onReplica(outcome: TurnOutcome, fleet_call: FleetCallNote): TurnOutcome {
-  const { replica_id: replica } = fleet_call;
+function onReplica(outcome: TurnOutcome, replica: string, note: () => FleetCallNote): TurnOutcome {
   switch (outcome.kind) {
     case "answered":
-      return { ...outcome, fleet_call };
+      return { ...outcome, fleet_call: note() };
     case "aborted":
       return { ...outcome, replica };
     case "unusable":

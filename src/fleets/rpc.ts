@@ -3,6 +3,8 @@
  * src/kernel/messages/run-fleet.ts. Every message may arrive twice; arguments and results only gain optional fields.
  * Times are epoch milliseconds.
  *
+ * Calls need no request each: an object that plays rollouts has a block of places for them, and renews it (`renew`).
+ *
  * The version that sampled a call is found without clocks. The object numbers events: the start and the end of each
  * call, and each point from which a replica's weights may differ. A call was sampled by one version if no such point
  * lies between its two numbers.
@@ -53,6 +55,68 @@ export interface EndedCall {
   readonly label?: string;
 }
 
+/** Calls that can use each other's places: those of one run, with one model. */
+export type CallKind = Pick<
+  FleetCall,
+  "scope" | "fleet_id" | "run_id" | "weights_of" | "loads_start" | "model" | "trains"
+>;
+
+/** A call that waits for a place. */
+export type WantedPlace = Pick<FleetCall, "last_replica" | "failed_replica" | "wait_ms">;
+
+/** A replica that takes calls of a kind, and what they need there. */
+export interface Place extends CalledBy {
+  readonly replica_id: string;
+}
+
+/** A call in flight at a place of a block. */
+export interface HeldCall {
+  readonly replica_id: string;
+  /** How long the call may still take. */
+  readonly left_ms: number;
+}
+
+/** A call that ended at a place of a block. */
+export interface EndedHeldCall extends EndedCall, CalledBy {
+  readonly rollout_id: string;
+}
+
+/** What an object that plays rollouts has, and what it wants. It replaces what the object told before. */
+export interface BlockAsk extends CallKind {
+  /** Names this instance of the object, and the kind of calls. */
+  readonly holder: string;
+  /** The number of this request among those of the holder: an earlier one that arrives later is ignored. */
+  readonly request: number;
+  readonly calls: readonly HeldCall[];
+  /** The replica of each place that it keeps without a call. */
+  readonly idle: readonly string[];
+  readonly ended: readonly EndedHeldCall[];
+  readonly wants: readonly WantedPlace[];
+}
+
+export interface GrantedBlock {
+  readonly kind: "block";
+  /** A number after the ends of all calls that were reported as ended. */
+  readonly end: number;
+  /** Those of the ended calls that get no version, by number. */
+  readonly unknown: readonly number[];
+  /** Numbers for calls that begin at the block's places from now on. */
+  readonly numbers: { readonly from: number; readonly count: number };
+  /** Replicas whose places may be used again for other calls. Places at other replicas end with their calls. */
+  readonly again: readonly Place[];
+  /** For each call that waited, in order. */
+  readonly granted: readonly (({ readonly kind: "go" } & Place) | Extract<CallLease, { kind: "wait" }>)[];
+  /** The least time between two reports. */
+  readonly every_ms: number;
+  /** How long places may be used without another request. */
+  readonly valid_ms: number;
+  /** Calls wait because replicas are at their limits. */
+  readonly full: boolean;
+}
+
+/** `late`: a later request of the holder came first. */
+export type BlockReply = GrantedBlock | Extract<CallLease, { kind: "gone" }> | { readonly kind: "late" };
+
 export interface ReplicaStanding {
   readonly replica_id: string;
   readonly state: ReplicaState;
@@ -71,10 +135,18 @@ export interface FleetStanding {
 }
 
 export interface FleetRpc extends RunFleetRpc {
-  /** Called once before a call is sent. A repeat after a lost reply gets another number. */
+  /**
+   * Reports ended calls, gets places for calls that wait, and keeps the block valid. A holder sends one at a time. After
+   * a lost reply it has no free places.
+   */
+  renew(ask: BlockAsk): Promise<BlockReply>;
+  /**
+   * For one call without a block, by objects of an earlier release. Called once before a call is sent. A repeat after a
+   * lost reply gets another number.
+   */
   begin(call: FleetCall): Promise<CallLease>;
   /**
-   * Called once when a call has ended. Returns the call's end number; `end` is null if the version that sampled it
+   * Called once when a call that began with `begin` has ended. Returns the call's end number; `end` is null if the version that sampled it
    * cannot be known. Null: the fleet does not exist here.
    */
   ended(call: EndedCall): Promise<{ readonly end: number | null } | null>;

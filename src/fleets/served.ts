@@ -14,7 +14,7 @@ export interface Served {
   readonly generation?: number;
 }
 
-type AskedCall = Pick<FleetCall, "run_id" | "model" | "trains" | "weights_of" | "loads_start">;
+export type AskedCall = Pick<FleetCall, "run_id" | "model" | "trains" | "weights_of" | "loads_start">;
 
 export function servedTo(
   state: FleetState,

@@ -4,6 +4,7 @@ import type { LocationHint } from "../../contract/fleet.ts";
 import type { TokenPrices } from "../../contract/judgement.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { TrainingSpec } from "../../contract/training-request.ts";
+import type { Turn, TurnEnd } from "../../contract/trajectory.ts";
 import type { Reach } from "../messages/endpoint-wire.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import type { RunFleetRpc } from "../messages/run-fleet.ts";
@@ -40,6 +41,17 @@ export interface FleetHooks {
   find(env: Env, scope: Scope, nameOrId: string): Promise<Result<FleetPlace>>;
   /** How calls of the rollout reach a replica. `calls`: the `Subrequests` of the object that plays the rollout. */
   reach(env: Env, spec: RolloutSpec, calls: Subrequests, now: () => number): Reach;
+  /**
+   * For a rollout that is over, before its run is notified: gives its place back, and returns the ends of its calls that
+   * are not noted in its turns yet.
+   */
+  ends(
+    env: Env,
+    spec: RolloutSpec,
+    turns: readonly Turn[],
+    calls: Subrequests,
+    now: () => number,
+  ): Promise<readonly TurnEnd[]>;
   /** The sum of what its available replicas accept at once. `waits`: the run has rollouts to dispatch. */
   limits(env: Env, scope: Scope, fleetId: string, waits: boolean): Promise<FleetLimits>;
   object(env: Env, scope: Scope, fleetId: string): RunFleetRpc;
@@ -55,6 +67,7 @@ function fail(): never {
 export const NO_FLEETS: FleetHooks = {
   find: async () => refuse("invalid_request", `fleet: ${NONE}: name an endpoint`, "fleet"),
   reach: fail,
+  ends: fail,
   limits: fail,
   object: fail,
 };

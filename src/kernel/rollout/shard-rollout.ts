@@ -16,8 +16,9 @@ import {
 } from "../../contract/errors.ts";
 import { deepFreeze } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { NOTHING_REPORTED, type Trajectory } from "../../contract/trajectory.ts";
+import { NOTHING_REPORTED } from "../../contract/trajectory.ts";
 import type { EnvironmentCode, EnvironmentDescription } from "../../core/protocol/environment-code.ts";
+import { noteEnds, withEnds } from "../../core/rollout/call-ends.ts";
 import { forkedRollout } from "../../core/rollout/fork.ts";
 import { newRollout, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
@@ -336,7 +337,7 @@ export class ShardRollout {
     const stored = this.#store.load();
     const bare = () => stored ?? this.#bareRollout(spec);
     const ended = await dryRun(this.#shard.env, spec, this.#circumstances(again), stored, bare, this.#shard.now);
-    if (ended !== null) return await this.#report(spec, ended, trajectoryOf(ended));
+    if (ended !== null) return await this.#report(spec, ended, true);
     if (stored?.phase === "done") return await this.#report(spec, stored);
     const begun = await this.#begin(spec, stored, again);
     if (begun.rollout.phase === "done" || begun.driver === null) {
@@ -484,11 +485,12 @@ export class ShardRollout {
     return newRollout({ id: rollout_id, task_key, ...bare }, this.#shard.now());
   }
 
-  /** Stores the trajectory in R2, then sends the report to the run. Both may be repeated. */
-  async #report(spec: RolloutSpec, rollout: Rollout, left?: Trajectory): Promise<null> {
+  /** Stores the trajectory in R2, then sends the report to the run. Both may be repeated. `bare`: without its tools. */
+  async #report(spec: RolloutSpec, over: Rollout, bare = false): Promise<null> {
     const { env, calls } = this.#shard;
+    const rollout = await this.#withEnds(spec, over);
     await this.#memory.turn(sizeInMemory(spec, rollout));
-    const trajectory = storableTrajectory(left ?? (await finishedTrajectory(env, spec, rollout)));
+    const trajectory = storableTrajectory(bare ? trajectoryOf(rollout) : await finishedTrajectory(env, spec, rollout));
     const { digest, text } = trajectory;
     const inline = await calls.inTurn(() => storeTrajectory(env, spec, digest, text));
     const whole = this.#repliesWhole === undefined ? {} : { replies_whole: this.#repliesWhole };
@@ -496,6 +498,15 @@ export class ShardRollout {
     const record = await this.#scored(spec, report);
     await this.#sendReport(spec, record === null ? report : { ...report, record });
     return null;
+  }
+
+  /** On a fleet, each call has the number of its end. These numbers are on disk: a repeat stores the same trajectory. */
+  async #withEnds(spec: RolloutSpec, over: Rollout): Promise<Rollout> {
+    if (spec.fleet === undefined) return over;
+    const { env, calls, now } = this.#shard;
+    const turns = noteEnds(over.turns, await fleets().ends(env, spec, over.turns, calls, now));
+    if (turns !== over.turns) this.#store.save({ ...over, turns });
+    return { ...over, turns: withEnds(turns) };
   }
 
   /** Scores the rollout here if its trajectory is in the report and its alarm is not a repeat after a death. */
