@@ -4,6 +4,7 @@
  */
 import { FleetUpdate, type UpdateMode } from "../../src/contract/fleet.ts";
 import { nextAt } from "../../src/fleets/alarm-times.ts";
+import { Blocks } from "../../src/fleets/blocks.ts";
 import { choose } from "../../src/fleets/choose.ts";
 import { beginUpdates, nextStep, type Step, stepDone, toUnload } from "../../src/fleets/driving.ts";
 import { InFlight } from "../../src/fleets/in-flight.ts";
@@ -23,6 +24,7 @@ import {
 import { versionOf } from "../../src/fleets/version-intervals.ts";
 import { type Holds, labelOf, type Weights } from "../../src/fleets/weights.ts";
 import type { PastCall } from "../../src/kernel/messages/run-fleet.ts";
+import { Holders } from "./holders.ts";
 
 export const RUN = "run_a";
 export const SCOPE = { orgId: "o", projectId: "p" };
@@ -38,7 +40,7 @@ export interface Engine {
   readonly labelled: boolean;
 }
 
-interface Call {
+export interface Call {
   readonly engine: Engine;
   readonly model: string;
   readonly permitted: number | null;
@@ -63,6 +65,8 @@ export class World {
   disk: { state: FleetState; reserved: number };
   state: FleetState;
   inFlight = new InFlight();
+  blocks = new Blocks();
+  readonly holders: Holders;
   numbers: Numbers;
   readonly running = new Map<string, Work>();
   readonly going: Call[] = [];
@@ -72,12 +76,14 @@ export class World {
   /** Answers with a version of a trainer. */
   told = 0;
   /** The run names the location of version 0: then an engine's initial weights give no version. */
-  loadsStart = false;
+  readonly loadsStart: boolean;
 
   readonly count: number;
 
-  constructor(mode: UpdateMode, count: number, labelled: (at: number) => boolean) {
+  constructor(mode: UpdateMode, count: number, labelled: (at: number) => boolean, loadsStart = false) {
     this.count = count;
+    this.loadsStart = loadsStart;
+    this.holders = new Holders(this, loadsStart);
     const update = FleetUpdate.parse({ mode, pause_s: 20, update_s: 60, resume_s: 10 });
     const ids = Array.from({ length: count }, (_, at) => `rp_${at}`);
     for (const [at, id] of ids.entries()) {
@@ -113,17 +119,25 @@ export class World {
   kill(): void {
     this.state = this.disk.state;
     this.inFlight = new InFlight();
+    this.blocks = new Blocks();
     this.numbers = this.#numbers();
     // Requests that were sent arrive anyway, or do not.
     for (const work of this.running.values()) if (work.at % 2 === 0) this.#reach(work);
     this.running.clear();
   }
 
+  /** Places of a replica that are given out. */
+  taken(id: string): number {
+    this.inFlight.expire(this.now);
+    this.blocks.expire(this.now);
+    return this.inFlight.of(id) + this.blocks.of(id);
+  }
+
+  /** A call without a block. */
   begin(trains: boolean): void {
     const asked = { scope: SCOPE, fleet_id: "fl_a", run_id: RUN, rollout_id: `ro_${this.over.length % 7}`, turn: 0 };
     const call = { ...asked, model: "base", trains, last_replica: null, wait_ms: 60_000, ...this.#says() };
-    this.inFlight.expire(this.now);
-    const choice = choose(this.state, call, (id) => this.inFlight.of(id));
+    const choice = choose(this.state, call, (id) => this.taken(id));
     if (choice.kind === "wait") return;
     const { replica, served } = choice;
     const number = this.numbers.next();
@@ -132,10 +146,21 @@ export class World {
     this.inFlight.add(number, { model, weights: null, replica_id: replica.id, rollout_id: call.rollout_id, until });
     if (this.inFlight.of(replica.id) > replica.max_concurrent) this.faults.push("more calls than it may have");
     if (trains && served.version === null) this.faults.push("a call that trains met weights nobody knows");
-    const engine = this.engines[replica.id];
+    this.goes({ replica_id: replica.id, number, end: null, model }, served.version);
+  }
+
+  /** A call is sent. */
+  goes(past: PastCall, permitted: number | null): Call {
+    const engine = this.engines[past.replica_id];
     if (engine === undefined) throw new Error("no such engine");
-    const past = { replica_id: replica.id, number, end: null, model: served.model };
-    this.going.push({ engine, model: served.model, permitted: served.version, sampled: new Set(), past });
+    const call: Call = { engine, model: past.model, permitted, sampled: new Set(), past };
+    this.going.push(call);
+    return call;
+  }
+
+  /** Nobody waits for the call any more. */
+  loses(call: Call): void {
+    this.going.splice(this.going.indexOf(call), 1);
   }
 
   #says(): { readonly loads_start?: true } {
@@ -156,10 +181,11 @@ export class World {
     this.sample(index);
     const [call] = this.going.splice(index, 1);
     if (call === undefined) return;
+    this.over.push(call);
+    if (this.holders.end(call, "answered")) return;
     this.inFlight.end(call.past.number);
     // An end that was not reported.
     if (at % 11 !== 0) call.past = { ...call.past, end: this.numbers.next() };
-    this.over.push(call);
   }
 
   /** Compares the version that the fleet assigns to every ended call with what sampled its tokens. */
@@ -197,7 +223,7 @@ export class World {
   tick(): void {
     const takers = () => Object.values(this.state.replicas).filter(({ shown }) => shown === "ready").length;
     const before = takers();
-    this.keep(beginUpdates(this.state, this.now, (id) => this.inFlight.of(id)));
+    this.keep(beginUpdates(this.state, this.now, (id) => this.taken(id)));
     const left = before - takers();
     const out = Object.values(this.state.replicas).filter(({ phase }) => phase?.left === true).length;
     if (left > 0 && out > Math.max(1, (takers() + out) / 2)) this.faults.push("more than half are out");
@@ -207,7 +233,7 @@ export class World {
   #begin(id: string): void {
     if (this.running.has(id)) return;
     const { number, now } = this.moment();
-    const { state, step } = nextStep(this.state, id, { now, number, inFlight: this.inFlight.of(id) });
+    const { state, step } = nextStep(this.state, id, { now, number, inFlight: this.taken(id) });
     this.keep(state);
     const replica = state.replicas[id];
     if (step !== null) this.#run(id, step);
@@ -263,9 +289,10 @@ export class World {
     // Its calls get no more tokens.
     for (const call of this.going.filter((one) => one.engine === engine)) {
       this.going.splice(this.going.indexOf(call), 1);
+      this.over.push(call);
+      if (this.holders.end(call, "unreachable")) continue;
       this.inFlight.end(call.past.number);
       call.past = { ...call.past, end: this.numbers.next() };
-      this.over.push(call);
     }
     const replica = this.state.replicas[id];
     if (!alive && replica?.phase === null) this.keep(isAway(this.state, replica, "connection refused", this.moment()));
@@ -283,7 +310,8 @@ export class World {
     const never = () => Number.POSITIVE_INFINITY;
     const uses = { now: this.now, used: true, inFlight: () => 0, heldUntil: () => 0, notifyAt: never };
     if ((nextAt(state, uses) ?? 0) <= this.now) faults.push("something is due and is not begun");
-    return inFlight.size > 0 ? [...faults, "calls in flight leak"] : faults;
+    const taken = Object.keys(engines).some((id) => this.taken(id) > 0);
+    return inFlight.size > 0 || taken ? [...faults, "calls in flight leak"] : faults;
   }
 
   /** Lets everything work, for as long as necessary. */
@@ -292,7 +320,7 @@ export class World {
     for (let pass = 0; pass < 120; pass += 1) {
       while (this.going.length > 0) this.end(1);
       this.now += 5000;
-      this.inFlight.expire(this.now);
+      this.holders.settle();
       this.tick();
       while (this.running.size > 0) {
         this.reach(0);
