@@ -1,8 +1,28 @@
 /** Objects that hold blocks of places in the simulated world: their requests and replies arrive late, or never. */
 import { renewBlock } from "../../src/fleets/block-grants.ts";
+import type { Blocks } from "../../src/fleets/blocks.ts";
+import type { Numbers } from "../../src/fleets/numbers.ts";
 import { type Caller, PlaceBlock, type Taken } from "../../src/fleets/place-block.ts";
 import type { BlockAsk, BlockReply, CallKind } from "../../src/fleets/rpc.ts";
-import { type Call, RUN, SCOPE, type World } from "./world.ts";
+import type { FleetState } from "../../src/fleets/state.ts";
+import type { PastCall } from "../../src/kernel/messages/run-fleet.ts";
+
+interface PastOf {
+  past: PastCall;
+}
+
+/** What holders need of the simulated world. */
+export interface HeldWorld<Call extends PastOf> {
+  readonly now: number;
+  readonly count: number;
+  readonly state: FleetState;
+  readonly blocks: Blocks;
+  readonly numbers: Numbers;
+  readonly faults: string[];
+  taken(id: string): number;
+  goes(past: PastCall, permitted: number | null): Call;
+  loses(call: Call): void;
+}
 
 interface Holder {
   block: PlaceBlock;
@@ -19,8 +39,8 @@ interface Placed {
 
 const HOLDERS = 3;
 
-export class Holders {
-  readonly #world: World;
+export class Holders<Call extends PastOf> {
+  readonly #world: HeldWorld<Call>;
   readonly #kind: CallKind;
   readonly #all: readonly Holder[];
   readonly #placed = new Map<Call, Placed>();
@@ -30,10 +50,9 @@ export class Holders {
   /** Calls that began at a free place, without a request. */
   atFreePlaces = 0;
 
-  constructor(world: World, loadsStart: boolean) {
+  constructor(world: HeldWorld<Call>, kind: CallKind) {
     this.#world = world;
-    const start = loadsStart ? { loads_start: true as const } : {};
-    this.#kind = { scope: SCOPE, fleet_id: "fl_a", run_id: RUN, model: "base", trains: true, ...start };
+    this.#kind = kind;
     this.#all = Array.from({ length: HOLDERS }, () => ({ block: this.#newBlock(), wants: [], sent: null }));
   }
 

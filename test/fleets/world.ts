@@ -40,7 +40,7 @@ export interface Engine {
   readonly labelled: boolean;
 }
 
-export interface Call {
+interface Call {
   readonly engine: Engine;
   readonly model: string;
   readonly permitted: number | null;
@@ -66,7 +66,7 @@ export class World {
   state: FleetState;
   inFlight = new InFlight();
   blocks = new Blocks();
-  readonly holders: Holders;
+  readonly holders: Holders<Call>;
   numbers: Numbers;
   readonly running = new Map<string, Work>();
   readonly going: Call[] = [];
@@ -83,7 +83,8 @@ export class World {
   constructor(mode: UpdateMode, count: number, labelled: (at: number) => boolean, loadsStart = false) {
     this.count = count;
     this.loadsStart = loadsStart;
-    this.holders = new Holders(this, loadsStart);
+    const kind = { scope: SCOPE, fleet_id: "fl_a", run_id: RUN, model: "base", trains: true, ...this.#says() };
+    this.holders = new Holders(this, kind);
     const update = FleetUpdate.parse({ mode, pause_s: 20, update_s: 60, resume_s: 10 });
     const ids = Array.from({ length: count }, (_, at) => `rp_${at}`);
     for (const [at, id] of ids.entries()) {

@@ -15,7 +15,7 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   "dead letter": /a message of kind \w+/,
   deletion: /cut off (before it deletes|after it has deleted)/,
   "deliveries of a webhook are dropped": /too many wait/,
-  "the fleet was not notified of a call's end": /gone/,
+  "the fleet was not notified of ends of calls": /gone/,
   "hours of use": /killed|the store is away|the answer is lost/,
   "judging failed": /the run is away|more than \d+ subrequests in one invocation/,
   "message failed":
