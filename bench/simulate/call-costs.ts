@@ -29,8 +29,6 @@ export const CallCosts = z.strictObject({
   large_rollout: z.strictObject({ r2_class_a: z.number() }),
   turn: z.strictObject({
     rollout_rows: z.number(),
-    /** Requests to the object of the fleet, if the run's endpoint is one. */
-    fleet_requests: z.number(),
   }),
   rollout: z.strictObject({ reports: z.number(), rollout_rows: z.number() }),
   /** What an object that plays rollouts reads for a call. Each is kept for a while in the isolate. */

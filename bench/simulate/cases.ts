@@ -1,6 +1,7 @@
 /** The cases of the simulation. Each is played until its load no longer changes, and counted for some minutes. */
 import { LIMITS } from "../../src/contract/limits.ts";
 import { seededRandom } from "../../src/contract/random.ts";
+import { FleetModel } from "./fleet-model.ts";
 import { AccountModel, EndpointModel } from "./grantors.ts";
 import { RunModel, type RunOf } from "./run-model.ts";
 import { type Work, World } from "./world.ts";
@@ -41,11 +42,12 @@ export interface Case extends Load {
   /** Rollouts of one run, for the storage of its object. */
   readonly rolloutsPerRun: number;
   readonly maxConcurrent: number;
-  readonly projects: number;
   readonly followed: boolean;
   readonly begin: (world: World) => void;
 }
 
+/** A run on a fleet is counted for a shorter time, since each of its renewals is played. */
+const COUNTED_ON_FLEET_S = 100;
 const RUN_OF_MILLION = { rollouts: LIMITS.rolloutsPerRun, warmUpS: 300, countedS: 300 } as const;
 const TENANTS = 1000;
 const TENANT_AT_ONCE = 128;
@@ -53,13 +55,15 @@ const USUAL_ROLLOUTS = 1000;
 const ROLLOUTS_A_DAY = 100_000_000;
 const ORGANIZATIONS = 100;
 
-function millionOf(maxConcurrent: number): Case {
-  const { rollouts, warmUpS, countedS } = RUN_OF_MILLION;
+function millionOf(maxConcurrent: number, onFleet = false): Case {
+  const { rollouts, warmUpS, ...counted } = RUN_OF_MILLION;
+  const countedS = onFleet ? COUNTED_ON_FLEET_S : counted.countedS;
+  const what = `one run of ${rollouts.toLocaleString("en")} rollouts`;
   return {
-    ...{ name: `one run of ${rollouts.toLocaleString("en")} rollouts, ${maxConcurrent.toLocaleString("en")} at once` },
+    ...{ name: `${what}, ${maxConcurrent.toLocaleString("en")} at once${onFleet ? ", on one fleet" : ""}` },
     ...{ figure: maxConcurrent, unit: "rollouts at once in a run", followed: true },
-    ...{ warmUpS, countedS, rolloutsPerRun: rollouts, maxConcurrent, projects: 1 },
-    begin: (world) => new RunModel(world, { rollouts, maxConcurrent, ...tenantOf(world) }).create(),
+    ...{ warmUpS, countedS, rolloutsPerRun: rollouts, maxConcurrent },
+    begin: (world) => new RunModel(world, { rollouts, maxConcurrent, ...tenantOf(world, onFleet) }).create(),
   };
 }
 
@@ -70,12 +74,12 @@ function millionOf(maxConcurrent: number): Case {
 const TENANTS_CASE: Case = {
   name: `${TENANTS.toLocaleString("en")} tenants with ${TENANT_AT_ONCE} rollouts at once each`,
   ...{ figure: TENANTS, unit: "tenants", followed: true },
-  ...{ warmUpS: 100, countedS: 400, projects: TENANTS },
+  ...{ warmUpS: 100, countedS: 400 },
   ...{ rolloutsPerRun: USUAL_ROLLOUTS, maxConcurrent: TENANT_AT_ONCE },
   begin: (world) => {
     const work = { rollouts: USUAL_ROLLOUTS, maxConcurrent: TENANT_AT_ONCE };
     for (let at = 0; at < TENANTS; at += 1) {
-      const of = tenantOf(world);
+      const of = tenantOf(world, at === 0);
       const next = () => new RunModel(world, { ...work, ...of, onSettled: next }).create();
       world.agenda.in((at * 60 * SECOND_MS) / TENANTS, next);
     }
@@ -86,11 +90,11 @@ const TENANTS_CASE: Case = {
 const DAY_CASE: Case = {
   name: `${ROLLOUTS_A_DAY / 1e6} M rollouts a day`,
   ...{ figure: ROLLOUTS_A_DAY / 1e6, unit: "M rollouts a day", followed: false },
-  ...{ warmUpS: 440, countedS: 80, projects: ORGANIZATIONS },
+  ...{ warmUpS: 440, countedS: 80 },
   ...{ rolloutsPerRun: USUAL_ROLLOUTS, maxConcurrent: TENANT_AT_ONCE },
   begin: (world) => {
     const everyMs = (DAY_S * SECOND_MS * USUAL_ROLLOUTS) / ROLLOUTS_A_DAY;
-    const tenants = Array.from({ length: ORGANIZATIONS }, () => tenantOf(world));
+    const tenants = Array.from({ length: ORGANIZATIONS }, (_, at) => tenantOf(world, at === 0));
     const work = { rollouts: USUAL_ROLLOUTS, maxConcurrent: TENANT_AT_ONCE };
     const next = (at: number): void => {
       const tenant = tenants[at % ORGANIZATIONS];
@@ -105,12 +109,15 @@ const DAY_CASE: Case = {
 export const CASES: Readonly<Record<string, Case>> = {
   "a-accepted": millionOf(LIMITS.maxConcurrent),
   a: millionOf(20_000),
+  "a-fleet": millionOf(20_000, true),
   b: TENANTS_CASE,
   c: DAY_CASE,
 };
 
-function tenantOf(world: World): Pick<RunOf, "account" | "endpoint"> {
-  return { account: new AccountModel(world), endpoint: new EndpointModel(world, null) };
+/** `onFleet`: its calls go to a fleet. One of many projects is enough, since each has a fleet of its own. */
+function tenantOf(world: World, onFleet: boolean): Pick<RunOf, "account" | "endpoint" | "fleet"> {
+  const endpoint = new EndpointModel(world, null);
+  return { account: new AccountModel(world), endpoint, ...(onFleet && { fleet: new FleetModel(world) }) };
 }
 
 /** Plays a case. The same options give the same counts. */

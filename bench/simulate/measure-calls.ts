@@ -142,10 +142,7 @@ function costsOf({ cold, short, longer, fleet, large }: Runs): CallCosts {
       r2_class_a: perOne(countOf(short.all, "consumer run-segments > r2 class A"), segments),
     },
     large_rollout: { r2_class_a: perOne(countOf(large.all, "rollout > r2 class A"), rollouts(large)) },
-    turn: {
-      rollout_rows: perTurn,
-      fleet_requests: perOne(sumOf(fleet.all, /^rollout > fleet\.\w+$/), FEW_TURNS * rollouts(fleet)),
-    },
+    turn: { rollout_rows: perTurn },
     rollout: {
       reports: perOne(rollouts(short), ROLLOUTS),
       rollout_rows: Math.floor(rowsOf(short) / ROLLOUTS - perTurn * FEW_TURNS),

@@ -2,8 +2,8 @@
 import { LIMITS } from "../../src/contract/limits.ts";
 import { KEPT_KB_PER_ROLLOUT, PRICES, RUN_KB_PER_ROLLOUT, SEGMENT_KB_PER_ROLLOUT } from "../bill.ts";
 import type { Case } from "./cases.ts";
-import { CLOUDFLARE, COSTS, SHAPE } from "./policies.ts";
-import { KINDS, type Kind } from "./traffic.ts";
+import { CLOUDFLARE, SHAPE } from "./policies.ts";
+import { KINDS } from "./traffic.ts";
 import type { World } from "./world.ts";
 
 /** All rates are per second. */
@@ -13,8 +13,8 @@ export interface Outcome {
   readonly unit: string;
   readonly rollouts: number;
   readonly turns: number;
-  readonly requests: Readonly<Record<Kind, { readonly sum: number; readonly hottest: number }>>;
-  /** Requests to the object of a fleet if the calls of each project go to a fleet of its own. */
+  readonly requests: Readonly<Record<(typeof KINDS)[number], { readonly sum: number; readonly hottest: number }>>;
+  /** Requests to the object of the fleet of one project; 0 if no calls go to a fleet. */
   readonly fleet: number;
   /** By cause. */
   readonly d1: { readonly reads: number; readonly writes: number; readonly causes: Readonly<Record<string, number>> };
@@ -84,7 +84,7 @@ export function outcomeOf(of: Case, world: World): Outcome {
   const perDay = (kb: number, count: number) => (kb * count * DAY_S) / 1e6;
   const outcome = {
     ...{ name: of.name, unit: of.unit, rollouts, turns, requests },
-    fleet: (turns * COSTS.turn.fleet_requests) / of.projects,
+    fleet: traffic.busiest("fleet"),
     d1: { reads: sumOf("d1 read"), writes: sumOf("d1 write"), causes },
     ...{ queues, r2: { class_a: counted("r2 class A"), class_b: counted("r2 class B") } },
     storage: {
@@ -146,7 +146,7 @@ function ceilingsOf(of: Case, outcome: Counted): Ceiling[] {
     ...KINDS.map((kind) =>
       ceiling(`requests to one ${kind} object`, requests[kind].hottest, CLOUDFLARE.objectRequests),
     ),
-    ceiling("requests to one fleet object, if calls go to fleets", fleet, CLOUDFLARE.objectRequests),
+    ceiling("requests to one fleet object", fleet, CLOUDFLARE.objectRequests),
     ...queues.map(({ name, least_consumers }) =>
       ceiling(`consumers of ${name}, with full batches`, least_consumers, CLOUDFLARE.consumers),
     ),

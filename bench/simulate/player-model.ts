@@ -1,6 +1,7 @@
 /** An object that plays rollouts (src/kernel/rollout/object.ts), and its rollouts. A turn is only time that passes. */
 import { ALARM_MS } from "../../src/kernel/rollout/alarm-time.ts";
 import { DEBOUNCE_MS } from "../../src/kernel/rollout/debounced.ts";
+import { type FleetModel, HolderModel } from "./fleet-model.ts";
 import type { AccountModel } from "./grantors.ts";
 import { LATENCY_MS } from "./policies.ts";
 import type { SettingsModel } from "./settings-model.ts";
@@ -22,6 +23,8 @@ export interface RolloutModel {
   readonly key: number;
   /** Called when its current call is answered; made once, since there are millions of turns. */
   answered?: () => void;
+  /** Its last call on a fleet. */
+  call?: { readonly number: number; readonly replica: string };
 }
 
 export class PlayerModel {
@@ -29,6 +32,7 @@ export class PlayerModel {
   readonly meter: Meter;
   readonly #account: AccountModel;
   readonly #settings: SettingsModel;
+  readonly #holder: HolderModel | null;
   readonly #report: (ended: readonly RolloutModel[]) => void;
   #begunAt: number | null = null;
   #playing = 0;
@@ -37,11 +41,16 @@ export class PlayerModel {
   #reportsSoon = false;
 
   /** `report`: called when a report arrives at the run. */
-  constructor(world: World, account: AccountModel, report: (ended: readonly RolloutModel[]) => void) {
+  constructor(
+    world: World,
+    { account, fleet }: { readonly account: AccountModel; readonly fleet?: FleetModel },
+    report: (ended: readonly RolloutModel[]) => void,
+  ) {
     this.#world = world;
     this.meter = world.traffic.meter("rollout");
     this.#account = account;
     this.#settings = world.joinIsolate();
+    this.#holder = fleet === undefined ? null : new HolderModel(world, fleet);
     this.#report = report;
   }
 
@@ -88,10 +97,21 @@ export class PlayerModel {
     this.#settings.use(this.#account);
     rollout.silentUntil = now + work.callTimeoutMs;
     rollout.answered ??= () => this.#answered(rollout);
-    agenda.in(work.turnMs(), rollout.answered);
+    const { answered } = rollout;
+    if (this.#holder === null) {
+      agenda.in(work.turnMs(), answered);
+      return;
+    }
+    const last_replica = rollout.call?.replica ?? null;
+    const caller = { rollout_id: String(rollout.key), last_replica, wait_ms: work.callTimeoutMs };
+    this.#holder.take(caller, (number, replica) => {
+      rollout.call = { number, replica };
+      agenda.in(work.turnMs(), answered);
+    });
   }
 
   #answered(rollout: RolloutModel): void {
+    if (rollout.call !== undefined) this.#holder?.end(rollout.call.number);
     rollout.turnsLeft -= 1;
     if (rollout.turnsLeft > 0 && this.#mayBegin()) {
       this.#turn(rollout);
@@ -99,7 +119,8 @@ export class PlayerModel {
     }
     rollout.silentUntil = 0;
     if (rollout.turnsLeft === 0) {
-      this.#toReport(rollout);
+      if (this.#holder === null) this.#toReport(rollout);
+      else this.#holder.settle(String(rollout.key), () => this.#toReport(rollout));
       return;
     }
     this.#due.push(rollout);

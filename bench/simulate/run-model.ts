@@ -16,6 +16,7 @@ import { askAgainAt } from "../../src/kernel/run/reconcile.ts";
 import { Shards } from "../../src/kernel/run/shards.ts";
 import { COMPUTES, partOfStarts } from "../../src/kernel/service/side-by-side.ts";
 import { Heap } from "./agenda.ts";
+import type { FleetModel } from "./fleet-model.ts";
 import { Follower } from "./follower.ts";
 import type { AccountModel, EndpointModel } from "./grantors.ts";
 import { PlayerModel, type RolloutModel } from "./player-model.ts";
@@ -29,6 +30,8 @@ export interface RunOf {
   readonly maxConcurrent: number;
   readonly account: AccountModel;
   readonly endpoint: EndpointModel;
+  /** Its calls go to a fleet. */
+  readonly fleet?: FleetModel;
   readonly onSettled?: () => void;
 }
 
@@ -202,8 +205,7 @@ export class RunModel implements Leasing {
       this.#hosts += 1;
       return this.#hosts;
     }, this.#world.work.perShard);
-    const player =
-      this.#players.get(shard) ?? new PlayerModel(this.#world, this.account, (ended) => this.#answered(ended));
+    const player = this.#players.get(shard) ?? new PlayerModel(this.#world, this.#of, (ended) => this.#answered(ended));
     this.#players.set(shard, player);
     this.#dispatched += 1;
     const { turns } = this.#world.work;

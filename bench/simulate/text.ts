@@ -19,7 +19,7 @@ export function outcomeText(name: string, outcome: Outcome): string {
       const { sum, hottest } = requests[kind];
       return `requests to ${kind} objects: ${shown(sum)}/s, the hottest ${shown(hottest)}/s`;
     }),
-    `requests to the fleet object of a project, if its calls go to a fleet: ${shown(outcome.fleet)}/s`,
+    ...(outcome.fleet > 0 ? [`requests to the fleet object of a project: ${shown(outcome.fleet)}/s`] : []),
     `D1: ${shown(d1.reads)} reads/s, ${shown(d1.writes)} writes/s (${causes.join("; ")})`,
     ...queues
       .filter(({ messages }) => messages > 0)

@@ -36,7 +36,8 @@ export class Meter {
 
 /** The kinds of objects that the simulation plays. */
 export const KINDS = ["run", "rollout", "endpoint", "account", "audit"] as const;
-export type Kind = (typeof KINDS)[number];
+/** A fleet is simulated besides: its requests cost nothing here. */
+export type Kind = (typeof KINDS)[number] | "fleet";
 
 /** Everything that is counted, from `from` on. */
 export class Traffic {

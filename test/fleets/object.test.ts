@@ -2,14 +2,13 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { FleetUpdate } from "../../src/contract/fleet.ts";
-import { FleetObject } from "../../src/fleets/object.ts";
+import type { FleetObject } from "../../src/fleets/object.ts";
 import { refuseHeld } from "../../src/fleets/place.ts";
-import { getFleet, insertFleet, type NewReplica, replicasOf, updateFleet } from "../../src/fleets/queries.ts";
-import type { CallLease } from "../../src/fleets/rpc.ts";
+import { getFleet, replicasOf, updateFleet } from "../../src/fleets/queries.ts";
 import { fleetObject } from "../../src/fleets/rpc.ts";
-import { type Inside, inside, openPlatform, type TestApi } from "../kernel/platform.ts";
-import { openDelivery } from "../kernel/trainer-batch.ts";
-import { type Cut, LoopEngine, networkOf } from "./loop-engine.ts";
+import { openPlatform, type TestApi } from "../kernel/platform.ts";
+import { DrivenFleet } from "./driven-fleet.ts";
+import type { Cut } from "./loop-engine.ts";
 
 const HOUR = 3_600_000;
 const SOON = { interval: 5 };
@@ -19,102 +18,6 @@ let api: TestApi;
 beforeAll(async () => {
   api = await openPlatform();
 });
-
-class Fleet {
-  readonly fleet_id = `fl_${crypto.randomUUID()}`;
-  readonly ids: readonly string[];
-  readonly engines: Readonly<Record<string, LoopEngine>>;
-  run_id = "";
-  now = Date.now() + HOUR;
-  /** How long a deletion waits for a step in progress; undefined: the platform's default. */
-  lastStepMs: number | undefined;
-
-  constructor(count: number) {
-    this.ids = Array.from({ length: count }, () => `rp_${crypto.randomUUID()}`);
-    this.engines = Object.fromEntries(this.ids.map((id) => [`${id.slice(3)}.example`, new LoopEngine()]));
-  }
-
-  engine(at: number): LoopEngine {
-    const engine = Object.values(this.engines)[at];
-    if (engine === undefined) throw new Error("no such engine");
-    return engine;
-  }
-
-  async open(): Promise<this> {
-    const at = { created_at: 1, updated_at: 1 };
-    const update = FleetUpdate.parse({ mode: "reload" });
-    const replica = { fleet_id: this.fleet_id, control_url: null, sealed_key: null, api_key_last4: null };
-    const rest = { sealed_control_key: null, max_concurrent: 2, draining: false, capabilities: null, ...at };
-    const replicas = this.ids.map((id, which): NewReplica => {
-      const base_url = `https://${id.slice(3)}.example/v1`;
-      return { id, name: `gpu-${which}`, base_url, ...replica, ...rest };
-    });
-    const fleet = { id: this.fleet_id, name: this.fleet_id, update, prices: null, location_hint: null, ...at };
-    await insertFleet(env.DB, api.scope, { ...fleet, deleted_at: null }, replicas, null);
-    ({ run_id: this.run_id } = await openDelivery(api.scope));
-    await this.fire();
-    await this.in((object) => object.changed(this.of));
-    await this.fire();
-    return this;
-  }
-
-  get of() {
-    return { scope: api.scope, fleet_id: this.fleet_id };
-  }
-
-  /** Sets its clock an hour ahead, so that alarms only fire by hand. */
-  in<T>(use: Inside<FleetObject, T>): Promise<T> {
-    const { orgId, projectId } = api.scope;
-    const stub = env.FLEET.getByName(`org/${orgId}/${projectId}/${this.fleet_id}`);
-    return inside(stub, FleetObject, async (object, state) => {
-      object.now = () => this.now;
-      object.network = networkOf(this.engines);
-      object.lastStepMs = this.lastStepMs ?? object.lastStepMs;
-      return await use(object, state);
-    });
-  }
-
-  fire(): Promise<void> {
-    return this.in((object) => object.alarm());
-  }
-
-  /** Fires the alarm, and kills the object when the engine gets the request. */
-  async kill(engine: LoopEngine, route: string, at: Cut): Promise<void> {
-    engine.cut = { route, at };
-    // The caller never gets an answer.
-    void this.fire().catch(() => "killed");
-    await expect.poll(() => engine.cut, SOON).toBe(null);
-    await this.in((_, state) => state.abort("killed")).catch(() => "killed");
-  }
-
-  order(version: number, epoch = 1): Promise<void> {
-    const order = { ...this.of, run_id: this.run_id, generation: 0, version, epoch, label: null };
-    return this.in((object) => object.update({ ...order, location: `/weights/${version}` }));
-  }
-
-  begin(last_replica: string | null = null): Promise<CallLease> {
-    const call = { ...this.of, run_id: this.run_id, rollout_id: crypto.randomUUID(), turn: 0, model: "base" };
-    return this.in((object) => object.begin({ ...call, trains: true, last_replica, wait_ms: 60_000 }));
-  }
-
-  async go(last_replica: string | null = null): Promise<Extract<CallLease, { kind: "go" }>> {
-    const lease = await this.begin(last_replica);
-    if (lease.kind !== "go") throw new Error(JSON.stringify(lease));
-    return lease;
-  }
-
-  async call(label?: string) {
-    const { number, replica_id, model } = await this.go();
-    const said = label === undefined ? {} : { label };
-    const heard = await this.in((object) => object.ended({ number, replica_id, outcome: "answered", ...said }));
-    return { number, replica_id, model, end: heard?.end ?? null };
-  }
-
-  async states() {
-    const { replicas } = await this.in((object) => object.standing(this.of));
-    return replicas.map(({ state, version }) => `${state} ${version}`).toSorted();
-  }
-}
 
 const CUTS: readonly (readonly [string, Cut])[] = [
   ["/pause", "after"],
@@ -127,7 +30,7 @@ const CUTS: readonly (readonly [string, Cut])[] = [
 test("a fleet killed at any moment of an update brings its replica to the new weights and resumes it", async () => {
   await Promise.all(
     CUTS.map(async ([route, at]) => {
-      const fleet = await new Fleet(1).open();
+      const fleet = await new DrivenFleet(api.scope, 1).open();
       const engine = fleet.engine(0);
       const before = await fleet.call();
       await fleet.order(1);
@@ -143,7 +46,7 @@ test("a fleet killed at any moment of an update brings its replica to the new we
 });
 
 test("calls get versions by what their replica served, and none after a restart or a contradiction", async () => {
-  const fleet = await new Fleet(2).open();
+  const fleet = await new DrivenFleet(api.scope, 2).open();
   await fleet.order(1);
   const across = await fleet.go();
   await fleet.fire();
@@ -172,7 +75,7 @@ test("calls get versions by what their replica served, and none after a restart 
 });
 
 test("a dead replica is out until it is back with its weights; an unused fleet sends nothing", async () => {
-  const fleet = await new Fleet(2).open();
+  const fleet = await new DrivenFleet(api.scope, 2).open();
   await fleet.call();
   await fleet.order(1);
   await fleet.fire();
@@ -203,7 +106,7 @@ test("a dead replica is out until it is back with its weights; an unused fleet s
 });
 
 test("an unreachable replica is probed while a run waits for it, and not otherwise", async () => {
-  const fleet = new Fleet(1);
+  const fleet = new DrivenFleet(api.scope, 1);
   const engine = fleet.engine(0);
   engine.alive = false;
   await fleet.open();
@@ -221,7 +124,7 @@ test("an unreachable replica is probed while a run waits for it, and not otherwi
 });
 
 test("a fleet with weights of a finished run accepts no training run until its engines were restarted", async () => {
-  const fleet = await new Fleet(1).open();
+  const fleet = await new DrivenFleet(api.scope, 1).open();
   await fleet.order(1);
   await fleet.fire();
   await fleet.in((object) => object.release(fleet.run_id));
@@ -240,7 +143,7 @@ test("a fleet with weights of a finished run accepts no training run until its e
 });
 
 test("a replica cannot be removed while its engine is paused, and a freed fleet resumes its engines", async () => {
-  const fleet = await new Fleet(1).open();
+  const fleet = await new DrivenFleet(api.scope, 1).open();
   const [id = ""] = fleet.ids;
   const engine = fleet.engine(0);
   await fleet.order(1);
@@ -249,7 +152,7 @@ test("a replica cannot be removed while its engine is paused, and a freed fleet 
   const letGo = () => fleet.in((object) => object.letGo(fleet.of, id));
   expect(await letGo()).toMatch(/^replica gpu-0 is being updated \(load\)/);
   expect(await fleet.in((object) => object.letGo(fleet.of, null))).toMatch(/^replica gpu-0/);
-  const freed = await new Fleet(1).open();
+  const freed = await new DrivenFleet(api.scope, 1).open();
   await freed.order(1);
   await freed.kill(freed.engine(0), "/collective_rpc", "before");
   await freed.in((object) => object.free());
@@ -266,7 +169,7 @@ test("a replica cannot be removed while its engine is paused, and a freed fleet 
 });
 
 test("a fleet that is freed while an engine is paused waits for that engine, and resumes it", async () => {
-  const fleet = await new Fleet(2).open();
+  const fleet = await new DrivenFleet(api.scope, 2).open();
   const { replica_id } = await fleet.go();
   await fleet.order(1);
   const [looked, updated] = [true, false].map((own) =>
@@ -296,7 +199,7 @@ test("a fleet that is freed while an engine is paused waits for that engine, and
 });
 
 test("a fleet killed in a long step while being freed still knows its paused engine, and resumes it", async () => {
-  const fleet = await new Fleet(1).open();
+  const fleet = await new DrivenFleet(api.scope, 1).open();
   const engine = fleet.engine(0);
   await fleet.order(1);
   engine.cut = { route: "/collective_rpc", at: "before" };
@@ -311,7 +214,7 @@ test("a fleet killed in a long step while being freed still knows its paused eng
 });
 
 test("a fleet about to be deleted pauses none of its engines, even if an update is due", async () => {
-  const fleet = await new Fleet(2).open();
+  const fleet = await new DrivenFleet(api.scope, 2).open();
   const engine = fleet.engine(0);
   expect(await fleet.in((object) => object.letGo(fleet.of, null))).toBeNull();
   await fleet.order(1);
@@ -326,7 +229,7 @@ test("a fleet about to be deleted pauses none of its engines, even if an update 
 });
 
 test("a fleet freed while an engine is being paused starts nothing more there, and resumes it first", async () => {
-  const fleet = await new Fleet(1).open();
+  const fleet = await new DrivenFleet(api.scope, 1).open();
   const engine = fleet.engine(0);
   const pause = engine.hold("/pause");
   await fleet.order(1);
@@ -347,7 +250,7 @@ test("a fleet freed while an engine is being paused starts nothing more there, a
 });
 
 test("a fleet killed during a call can assign its version once it ends, and has no call left over", async () => {
-  const fleet = await new Fleet(1).open();
+  const fleet = await new DrivenFleet(api.scope, 1).open();
   await fleet.order(1);
   await fleet.fire();
   const kill = () => fleet.in((_, state) => state.abort("killed")).catch(() => "killed");
@@ -370,7 +273,7 @@ test("a fleet killed during a call can assign its version once it ends, and has 
 });
 
 test("a fleet stored with a removed mode takes no calls and reports that, until it has another mode", async () => {
-  const fleet = await new Fleet(1).open();
+  const fleet = await new DrivenFleet(api.scope, 1).open();
   const engine = fleet.engine(0);
   await fleet.order(1);
   await fleet.fire();
@@ -401,10 +304,10 @@ test("a fleet stored with a removed mode takes no calls and reports that, until 
 });
 
 test("a fleet that was not created has no replicas and writes nothing, and a freed fleet is gone", async () => {
-  const nobody = new Fleet(1);
+  const nobody = new DrivenFleet(api.scope, 1);
   expect(await nobody.begin()).toEqual({ kind: "gone", reason: "its fleet was deleted" });
   expect(await nobody.in((_, { storage }) => [...storage.kv.list()].length)).toBe(0);
-  const fleet = await new Fleet(1).open();
+  const fleet = await new DrivenFleet(api.scope, 1).open();
   await fleetObject(env, api.scope, fleet.fleet_id).free();
   expect(await fleet.begin()).toMatchObject({ kind: "gone" });
 });

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { shareObjects } from "../../bench/sharing.ts";
 import { Agenda } from "../../bench/simulate/agenda.ts";
 import { CASES, type Case, DEFAULTS, play } from "../../bench/simulate/cases.ts";
+import { FleetModel } from "../../bench/simulate/fleet-model.ts";
 import { AccountModel, EndpointModel } from "../../bench/simulate/grantors.ts";
 import { outcomeOf } from "../../bench/simulate/outcome.ts";
 import { QueueModel } from "../../bench/simulate/queue-model.ts";
@@ -18,7 +19,7 @@ const runs: RunModel[] = [];
 /** Two runs of 300 rollouts share an endpoint that takes 40. */
 const SMALL: Case = {
   ...{ name: "small", figure: 2, unit: "runs", followed: true, warmUpS: 0, countedS: 3600 },
-  ...{ rolloutsPerRun: 300, maxConcurrent: 30, projects: 1 },
+  ...{ rolloutsPerRun: 300, maxConcurrent: 30 },
   begin: (world) => {
     const of = { account: new AccountModel(world), endpoint: new EndpointModel(world, 40) };
     for (let at = 0; at < 2; at += 1) {
@@ -36,6 +37,21 @@ test.each([30_000, 60_000])("every rollout ends once, with trajectories of %d by
     { finished: 300, running: 0 },
   ]);
   expect([world.turns, world.traffic.counted("rollouts")]).toEqual([6000, 600]);
+});
+
+test("on a fleet, every rollout ends once, and its object gets fewer requests than there are turns", () => {
+  const begin: Case["begin"] = (world) => {
+    const of = { account: new AccountModel(world), endpoint: new EndpointModel(world, null), settings: "fleet" };
+    const run = new RunModel(world, { rollouts: 300, maxConcurrent: 120, fleet: new FleetModel(world), ...of });
+    runs.push(run);
+    run.create();
+  };
+  const world = play({ ...SMALL, begin }, DEFAULTS);
+  expect(runs.splice(0).map(({ finished, running }) => ({ finished, running }))).toEqual([
+    { finished: 300, running: 0 },
+  ]);
+  expect(world.turns).toBe(3000);
+  expect(world.traffic.sum("fleet")).toBeLessThan(3000);
 });
 
 test("the same seed gives the same figures, and another seed gives others", () => {
