@@ -18,14 +18,15 @@ import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import type { Held, Reach, ReachedCall, TurnOutcome } from "../kernel/messages/endpoint-wire.ts";
 import type { RolloutSpec } from "../kernel/messages/wire.ts";
 import { openReplica } from "./access.ts";
+import { blockWay, type CallWay, hasNoBlocks, singleWay } from "./call-way.ts";
 import { HeldBlock } from "./held-block.ts";
 import type { Caller, Taken } from "./place-block.ts";
 import { type CallKind, type CallLease, type EndedCall, fleetObject } from "./rpc.ts";
-import { contradicted } from "./weights.ts";
 
 type Failed = Extract<TurnOutcome, { kind: "failed" }>;
 
 const UNKNOWN_MODEL = 404;
+const NOT_NOTIFIED = "the fleet was not notified of ends of calls";
 
 /** The blocks of each object that plays rollouts, by the kind of calls. An object has one `Subrequests`. */
 const BLOCKS = new WeakMap<Subrequests, Map<string, HeldBlock>>();
@@ -42,7 +43,7 @@ function blockOf(env: Env, spec: RolloutSpec, calls: Subrequests, now: () => num
     ...{ kind, now },
     // A new stub each time: a stub of an evicted object stays broken.
     send: (ask) => calls.object(() => fleetObject(env, kind.scope, kind.fleet_id).renew(ask)),
-    noteFailure: (thrown) => logError("the fleet was not notified of ends of calls", ids, thrown),
+    noteFailure: (thrown) => logError(NOT_NOTIFIED, ids, thrown),
   });
   blocks.set(key, block);
   return block;
@@ -59,9 +60,24 @@ function kindOf({ scope, endpoint_id: fleet_id, run_id, model, fleet, policy_ver
 /** `calls`: the subrequests of the object that plays the rollout. */
 export function fleetReach(env: Env, spec: RolloutSpec, calls: Subrequests, now: () => number): Reach {
   const { scope, endpoint_id: fleet_id } = spec;
+  const wayOf = async (call: ReachedCall): Promise<CallWay> => {
+    const caller = callerOf(spec, call);
+    try {
+      return await blockWay(blockOf(env, spec, calls, now), kindOf(spec), caller);
+    } catch (thrown) {
+      if (!hasNoBlocks(thrown)) throw thrown;
+    }
+    const single = { ...caller, turn: call.from.turns.length };
+    const fleet = () => fleetObject(env, scope, fleet_id);
+    const object: Parameters<typeof singleWay>[0] = () => ({
+      begin: (asked) => calls.object(() => fleet().begin(asked)),
+      ended: (ended) => calls.object(() => fleet().ended(ended)),
+    });
+    return await singleWay(object, kindOf(spec), single, (thrown) => logError(NOT_NOTIFIED, idsOf(spec), thrown));
+  };
   return async (call) => {
-    const block = blockOf(env, spec, calls, now);
-    const lease = await block.take(callerOf(spec, call));
+    const way = await wayOf(call);
+    const { lease } = way;
     if (lease.kind === "wait") return heldBy(lease);
     if (lease.kind === "gone") return { kind: "unusable", error: serializeError(new ModelError(lease.reason)) };
     const left = now();
@@ -69,33 +85,13 @@ export function fleetReach(env: Env, spec: RolloutSpec, calls: Subrequests, now:
       const open = () => openReplica(env, scope, fleet_id, lease.replica_id, now());
       const outcome = await callEndpoint({ ...call, open, call: () => call.call(lease) });
       const late = outcome.kind === "aborted" && now() - left >= call.waitMs;
-      await reportEnd(block, spec, lease, { outcome: late ? "failed" : endOf(outcome), ...labelOf(outcome) });
-      return onReplica(outcome, lease.replica_id, () => noteOf(block, spec, lease, call));
+      await way.end(lease, { outcome: late ? "failed" : endOf(outcome), ...labelOf(outcome) });
+      return onReplica(outcome, lease.replica_id, () => noteOf(lease, way.note(lease, call.from)));
     } catch (thrown) {
-      await block.end(lease.number, { outcome: "aborted", urgent: false });
+      await way.end(lease, { outcome: "aborted" });
       throw thrown;
     }
   };
-}
-
-/** Returns at once, unless the fleet has to have it before the next call. */
-async function reportEnd(
-  block: HeldBlock,
-  { run_id, fleet }: RolloutSpec,
-  { number, version, generation = 0 }: Taken,
-  end: Pick<EndedCall, "outcome" | "label">,
-): Promise<void> {
-  const weights = version === null ? null : { run_id: fleet?.weights_of ?? run_id, generation, version };
-  const isFailure = end.outcome !== "answered" && end.outcome !== "aborted";
-  await block.end(number, { ...end, urgent: isFailure || contradicted(end.label, weights) !== null });
-}
-
-/** Ends of earlier turns that have a number by now. */
-function endsOf(block: HeldBlock, { from }: ReachedCall): TurnEnd[] {
-  return openCalls(from.turns).flatMap(({ turn, number }) => {
-    const end = block.takeNumber(number);
-    return end === undefined ? [] : [{ turn, end }];
-  });
 }
 
 /**
@@ -163,21 +159,8 @@ function labelOf(outcome: TurnOutcome): Pick<EndedCall, "label"> {
   return label === null ? {} : { label };
 }
 
-/** Only the calls of a training run need a version, and so the number of their end. */
-function noteOf(
-  block: HeldBlock,
-  { policy_version }: RolloutSpec,
-  { replica_id, number, model, version }: Taken,
-  call: ReachedCall,
-): FleetCallNote {
-  const end = policy_version === undefined ? null : block.takeNumber(number);
-  const noted = endsOf(block, call);
-  return {
-    ...{ replica_id, number, end: end ?? null, model },
-    ...(version !== null && { version }),
-    ...(end === undefined && { open: true }),
-    ...(noted.length > 0 && { ends: noted }),
-  };
+function noteOf({ replica_id, number, model, version }: Taken, ends: ReturnType<CallWay["note"]>): FleetCallNote {
+  return { replica_id, number, model, ...(version !== null && { version }), ...ends };
 }
 
 /** A fault of one replica is not a fault of the run: another replica may take the call. */

@@ -5,7 +5,7 @@ import type { Turn } from "../../src/contract/trajectory.ts";
 import { noteEnds, withEnds } from "../../src/core/rollout/call-ends.ts";
 import { newRollout, type Rollout } from "../../src/core/rollout/rollout.ts";
 import { fleetEnds, fleetReach } from "../../src/fleets/reach.ts";
-import type { BlockAsk, BlockReply, CallLease, GrantedBlock } from "../../src/fleets/rpc.ts";
+import type { BlockAsk, BlockReply, CallLease, EndedCall, FleetCall, GrantedBlock } from "../../src/fleets/rpc.ts";
 import { fleets, replicas } from "../../src/fleets/tables.ts";
 import { UNLIMITED } from "../../src/kernel/clients/outgoing.ts";
 import { inProject } from "../../src/kernel/db/scoped.ts";
@@ -56,7 +56,7 @@ class ScriptedFleet {
     };
   }
 
-  get ended() {
+  get reported() {
     return this.asks.flatMap((ask) => ask.ended);
   }
 
@@ -123,7 +123,7 @@ test("an answer has the replica and model that the fleet chose, and its end is n
   const ends = await caller.ends(turns);
   expect(ends).toEqual([{ turn: 0, end: 19 }]);
   expect(withEnds(noteEnds(turns, ends))).toMatchObject([{ fleet_call: { number: 10, end: 19 } }]);
-  expect(caller.fleet.ended).toMatchObject([{ number: 10, replica_id: up.id, outcome: "answered" }]);
+  expect(caller.fleet.reported).toMatchObject([{ number: 10, replica_id: up.id, outcome: "answered" }]);
   // The rollout gave its place back.
   expect(caller.fleet.asks.at(-1)).toMatchObject({ calls: [], idle: [] });
 });
@@ -151,6 +151,32 @@ test("after a kill of the object that plays the rollout, ends without a number g
   expect(new Set(caller.fleet.asks.map(({ holder }) => holder)).size).toBe(2);
 });
 
+test("a fleet's object of the release before, which has no blocks, gets two requests for each call", async () => {
+  const caller = new Caller(go(up));
+  const asked: object[] = [];
+  Object.assign(caller.fleet, {
+    renew: async () => {
+      throw new TypeError('The RPC receiver does not implement the method "renew".');
+    },
+    begin: async (call: FleetCall) => {
+      asked.push(call);
+      return { ...go(up), number: 3 };
+    },
+    ended: async (ended: EndedCall) => {
+      asked.push(ended);
+      return { end: 4 };
+    },
+  });
+  const answered = await caller.call(script(RIGHT));
+  const fleet_call = { replica_id: up.id, number: 3, end: 4, model: "adapter@3", version: 3 };
+  expect(answered).toMatchObject({ kind: "answered", fleet_call });
+  expect(asked).toMatchObject([
+    { run_id: "run_1", turn: 0, model: "base", trains: true, last_replica: null },
+    { number: 3, replica_id: up.id, outcome: "answered" },
+  ]);
+  expect(await caller.ends([turnOf(answered)])).toEqual([]);
+});
+
 test("if the end cannot be reported to the fleet, the answer stays and has no end number", async () => {
   const caller = new Caller(go(up));
   const outcome = await caller.call(script(RIGHT));
@@ -166,7 +192,7 @@ test("calls of an eval need no number for their end", async () => {
   expect(turns).toMatchObject([{ fleet_call: { number: 10, end: null } }]);
   expect(turns[0]?.fleet_call).not.toHaveProperty("open");
   expect(await caller.ends(turns)).toEqual([]);
-  expect(caller.fleet.ended).toMatchObject([{ number: 10 }]);
+  expect(caller.fleet.reported).toMatchObject([{ number: 10 }]);
 });
 
 test("a call that no replica takes was not sent, and a call on a deleted fleet fails", async () => {
@@ -174,7 +200,7 @@ test("a call that no replica takes was not sent, and a call on a deleted fleet f
   expect(await waits.call("m")).toMatchObject({ kind: "held", again_at: 5 });
   const gone = new Caller({ kind: "gone", reason: "it was deleted" });
   expect(await gone.call("m")).toMatchObject({ kind: "unusable" });
-  expect([waits.fleet.ended, gone.fleet.ended]).toEqual([[], []]);
+  expect([waits.fleet.reported, gone.fleet.reported]).toEqual([[], []]);
 });
 
 test("a fault of one replica is retried, and the next call names that replica", async () => {
@@ -185,12 +211,12 @@ test("a fault of one replica is retried, and the next call names that replica", 
   const missing = new Caller(go(up));
   const unknown = await missing.call(script([{ fault: { kind: "status", status: 404 } }]));
   expect(unknown).toMatchObject({ kind: "failed", retryable: true, status: 404 });
-  expect(missing.fleet.ended).toMatchObject([{ outcome: "unknown_model" }]);
+  expect(missing.fleet.reported).toMatchObject([{ outcome: "unknown_model" }]);
   const locked = new Caller(go(up));
   const refused = await locked.call(script([{ fault: { kind: "status", status: 401 } }]));
   // Another replica has another key, so this does not end the run.
   expect(refused).toMatchObject({ kind: "failed", retryable: true, error: { error: "ModelError" } });
-  expect(locked.fleet.ended).toMatchObject([{ outcome: "failed" }]);
+  expect(locked.fleet.reported).toMatchObject([{ outcome: "failed" }]);
   const removed = await new Caller(go({ id: "rp_removed" })).call("m");
   expect(removed).toMatchObject({ kind: "failed", retryable: true, replica: "rp_removed" });
   const failed = {
