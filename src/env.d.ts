@@ -14,4 +14,6 @@ interface __BaseEnv_Env {
   /** The binding that sends e-mail about budgets (`send_email`), and the sender's address. */
   ALERTS?: SendEmail;
   ALERTS_FROM?: string;
+  /** A run with more rollouts at once than this has gatherers; absent: 5000. For tests, which lower it. */
+  GATHERED_ABOVE?: number;
 }

@@ -25,6 +25,7 @@ export { FleetObject } from "./fleets/object.ts";
 export { EndpointObject } from "./kernel/endpoint/object.ts";
 export { RolloutObject } from "./kernel/rollout/object.ts";
 export { RolloutSqlObject } from "./kernel/rollout/sql-object.ts";
+export { GathererObject } from "./kernel/run/gatherer.ts";
 export { TrainerObject } from "./kernel/trainer/object.ts";
 export { ProjectObject } from "./retention/object.ts";
 export { WebhookObject } from "./webhooks/object.ts";

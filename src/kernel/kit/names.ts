@@ -5,6 +5,7 @@
 import type { RunFleet } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { AccountRpc } from "../messages/account-wire.ts";
+import type { CallOf, GatheredName, GatheredRpc, GatheredRun, GathererRpc } from "../messages/gathered.ts";
 import type { EndpointRpc, Owner, RolloutRpc, RunRpc } from "../messages/rpc.ts";
 import type { TrainerRpc } from "../messages/training-wire.ts";
 
@@ -20,6 +21,34 @@ function placed(near: Near): DurableObjectNamespaceGetDurableObjectOptions {
 export function runObject(env: Env, scope: Scope, runId: string, near?: Near): RunRpc {
   const stub: unknown = env.RUN.getByName(`${folderOf(scope)}${runId}`, placed(near));
   return stub as RunRpc;
+}
+
+/** One of the run's gatherers, numbered from 0. */
+export function gathererObject(env: Env, scope: Scope, runId: string, gatherer: number): GathererRpc {
+  const stub: unknown = env.GATHERER.getByName(`${folderOf(scope)}${runId}/${gatherer}`);
+  return stub as GathererRpc;
+}
+
+/**
+ * The run's object, for calls that are made once or more for each rollout. They go through one of its `gatherers`, if it
+ * has any: all calls with the same `number` through the same one.
+ */
+export function runOrGatherer(env: Env, run: GatheredRun, gatherers: number | undefined, number: number): GatheredRpc {
+  const { scope, run_id } = run;
+  if (gatherers === undefined || gatherers < 1) return runObject(env, scope, run_id);
+  const address = { scope, run_id };
+  const send = <Name extends GatheredName>(call: CallOf<Name>) =>
+    gathererObject(env, scope, run_id, number % gatherers).gather<Name>(address, call);
+  return {
+    admit: (...args) => send<"admit">({ method: "admit", args }),
+    answered: (...args) => send<"answered">({ method: "answered", args }),
+    allow: (...args) => send<"allow">({ method: "allow", args }),
+    scoringGroupsToScore: (...args) => send<"scoringGroupsToScore">({ method: "scoringGroupsToScore", args }),
+    scored: (...args) => send<"scored">({ method: "scored", args }),
+    requestJudgements: (...args) => send<"requestJudgements">({ method: "requestJudgements", args }),
+    takeJudging: (...args) => send<"takeJudging">({ method: "takeJudging", args }),
+    judged: (...args) => send<"judged">({ method: "judged", args }),
+  };
 }
 
 /** The shard with the number `host`: an object that plays rollouts of the run. */

@@ -35,6 +35,8 @@ export interface RolloutSpec extends RolloutSlot {
   readonly rollout_id: string;
   /** The number of the shard that plays it, in its run. */
   readonly host: number;
+  /** How many gatherers its run has; absent if its object is called without one. */
+  readonly gatherers?: number;
   readonly example_id: number;
   readonly task_key: string;
   /** The environment of the task, in a run of a group of environments. */
@@ -225,6 +227,8 @@ export type ScoredMember = RolloutSlot & { readonly record: ScoreRecord };
 interface Address {
   readonly scope: Scope;
   readonly run_id: string;
+  /** How many gatherers the run has; absent if its object is called without one. */
+  readonly gatherers?: number;
 }
 
 /**

@@ -18,9 +18,10 @@ import { playerOf } from "../environment/make-task.ts";
 import { GIVEN_UP, outsideQuarantine, Quarantine } from "../environment/quarantine.ts";
 import { PROCESS_SCHEDULER, stepsOfTask } from "../kit/fair-scheduler.ts";
 import { idsOf } from "../kit/log.ts";
-import { rolloutShard, runObject } from "../kit/names.ts";
+import { rolloutShard, runObject, runOrGatherer } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import type { GatheredRpc } from "../messages/gathered.ts";
 import {
   type GroupsMessage,
   type RolloutReport,
@@ -49,16 +50,16 @@ export async function startGroups(
 ): Promise<number> {
   // Reconciliation has sent a newer message long ago; storage freed since then must not run the rollout again.
   if (now - message.sent_at > START_MESSAGE_LIFE_MS) return 0;
-  const run = runObject(env, message.scope, message.run_id);
+  const run = () => runOrGatherer(env, message, message.gatherers, message.rollouts[0]?.[0] ?? 0);
   const places = message.rollouts.map(([group, slot, attempt]) => ({ group, slot, attempt }));
-  const admission = await subrequests.object(() => run.admit(places));
+  const admission = await subrequests.object(() => run().admit(places));
   if (admission === null || admission.admitted.length === 0) return 0;
   const { spec } = admission;
   const carried = admission.admitted.filter((member) => isCarried(spec, member));
-  if (carried.length > 0) await carryOver(env, spec, carried, subrequests);
+  if (carried.length > 0) await carryOver(env, { run, spec, members: carried }, subrequests);
   const admitted = admission.admitted.filter((member) => !isCarried(spec, member));
   const free = admitted.filter(({ quarantine }) => quarantine !== true);
-  const begin = (members: readonly Starter[]) => beginRollouts(env, spec, members, message.sent_at, subrequests);
+  const begin = (members: readonly Starter[]) => beginRollouts(env, { message, run, spec }, members, subrequests);
   let steps = free.length > 0 ? await outsideQuarantine(message.scope.orgId, () => begin(free)) : 0;
   for (const member of admitted.filter(({ quarantine }) => quarantine === true)) {
     const { group, slot, attempt } = member;
@@ -72,18 +73,23 @@ export async function startGroups(
   return steps;
 }
 
+interface Admitted {
+  readonly message: GroupsMessage;
+  /** A new stub for each call. */
+  readonly run: () => GatheredRpc;
+  readonly spec: RunSpec;
+}
+
 async function beginRollouts(
   env: Env,
-  spec: RunSpec,
+  { message, run, spec }: Admitted,
   admitted: readonly Starter[],
-  sentAt: number,
   subrequests: Subrequests,
 ): Promise<number> {
-  const run = runObject(env, spec.scope, spec.run_id);
   const environment = await pinnedOrError(env, spec);
   if (environment instanceof EnvError) {
     const failed = admitted.map((member) => failedAtStart(member, "environment", environment));
-    await subrequests.object(() => run.answered(failed));
+    await subrequests.object(() => run().answered(failed));
     return 0;
   }
   const stored = await storedOrMissing(env, spec, environment, admitted, subrequests);
@@ -94,11 +100,11 @@ async function beginRollouts(
   const send = async () => {
     held = 0;
     await subrequests.objectAll(startsOf(orders.splice(0)), async ({ host: shard, of }) => {
-      await rolloutShard(env, spec.scope, spec.run_id, shard, spec.fleet).start(of, sentAt);
+      await rolloutShard(env, spec.scope, spec.run_id, shard, spec.fleet).start(of, message.sent_at);
     });
   };
   for (const member of admitted) {
-    const order = await orderOf(spec, environment, member, stored);
+    const order = await orderOf(spec, environment, member, stored, message.gatherers);
     const row = "row" in order ? JSON.stringify(order.row) : "";
     const { characters = row.length } = "row" in order ? order : {};
     // What it starts with in addition to its row: its prompt, or the turns of another rollout.
@@ -119,7 +125,7 @@ async function beginRollouts(
   }
   // The consumer waited for the organisation's share before this message. A wait here would hold up the queue.
   PROCESS_SCHEDULER.charge(orgId, uncounted);
-  if (failures.length > 0) await subrequests.object(() => run.answered(failures));
+  if (failures.length > 0) await subrequests.object(() => run().answered(failures));
   await send();
   return steps;
 }
@@ -190,6 +196,7 @@ async function orderOf(
   environment: EnvironmentCode | null,
   member: Starter,
   stored: Stored | RowsMissing,
+  gatherers: number | undefined,
 ): Promise<RolloutSpec | RolloutReport> {
   const { group, slot, attempt, rollout_id, host: shard } = member;
   const { id, version } = spec.environment;
@@ -206,7 +213,7 @@ async function orderOf(
     const { scope, run_id, environment_args, model, endpoint_id, sampling, limits, seed } = spec;
     const pinned = { environment: spec.environment, environment_args, ...(spec.needs && { needs: spec.needs }) };
     const call = { model, endpoint_id, ...(spec.fleet && { fleet: spec.fleet }), sampling, limits, seed };
-    const place = { group, slot, attempt, rollout_id, host: shard };
+    const place = { group, slot, attempt, rollout_id, host: shard, ...(gatherers !== undefined && { gatherers }) };
     const { policy_version, policy_generation = 0 } = member;
     const dispatched = policy_version === undefined ? {} : { policy_version, policy_generation };
     const scored_in_place = isScoredInPlace(spec, environment);

@@ -16,7 +16,7 @@ import { retiresAtOnce } from "../environment/live-objects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 import { type LogIds, logError } from "../kit/log.ts";
-import { runObject } from "../kit/names.ts";
+import { runOrGatherer } from "../kit/names.ts";
 import { readId } from "../kit/secrets.ts";
 import { isPassing } from "../kit/storage-faults.ts";
 import { StoredObject } from "../kit/stored-object.ts";
@@ -29,7 +29,8 @@ import type {
   TakenRollout,
   TakeOrder,
 } from "../messages/agent-wire.ts";
-import type { Answered, RolloutRpc, RunRpc, Serves, StopOrder } from "../messages/rpc.ts";
+import type { GatheredRpc } from "../messages/gathered.ts";
+import type { Answered, RolloutRpc, Serves, StopOrder } from "../messages/rpc.ts";
 import type { TurnSlice, TurnsAsk } from "../messages/turn-wire.ts";
 import {
   type BudgetReply,
@@ -383,9 +384,9 @@ export class RolloutObject extends StoredObject implements Serves<RolloutRpc> {
   }
 
   /** All rollouts here are of one run. */
-  #run([first]: readonly Sent<unknown>[]): RunRpc {
+  #run([first]: readonly Sent<unknown>[]): GatheredRpc {
     if (first === undefined) throw new TypeError("nothing was sent to the run");
-    return runObject(this.env, first.spec.scope, first.spec.run_id);
+    return runOrGatherer(this.env, first.spec, first.spec.gatherers, first.spec.host);
   }
 
   async #attend<T>(work: () => Promise<T>): Promise<T> {

@@ -13,6 +13,7 @@ import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { isolateMemory } from "../kit/isolate-memory.ts";
 import { StoredObject } from "../kit/stored-object.ts";
 import { Subrequests } from "../kit/subrequests.ts";
+import type { GatheredCall, GatheredReply } from "../messages/gathered.ts";
 import type { ClaimSpending, JudgedAsk, JudgementRequest } from "../messages/judge-outcome.ts";
 import type { Answered, LeaseIssuer, ListAsk, ListQuestion, RunRpc, Serves, StoredStanding } from "../messages/rpc.ts";
 import type { KeyRange } from "../messages/run-records.ts";
@@ -52,6 +53,7 @@ import { taskMeans } from "./report-sums.ts";
 import { holdScoringGroups, rolloutsUnderWay, scoringGroupsWaiting } from "./scoring-groups.ts";
 import { segmentOf, sourcesIn, startersIn, traceOf } from "./sources.ts";
 import { type AccountingHooks, RunStore } from "./store.ts";
+import { takeGathered } from "./take-gathered.ts";
 import { takeScores } from "./take-scores.ts";
 import { RunTicks } from "./ticks.ts";
 import type { AcceptEval } from "./training/evals.ts";
@@ -131,10 +133,14 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
   }
 
   async admit(places: readonly RolloutSlot[]) {
+    return this.#admit(places, await this.#quarantineUpTo());
+  }
+
+  #admit(places: readonly RolloutSlot[], quarantineUpTo: number) {
     const spec = this.#readable();
     if (spec === null) return null;
     if (this.#dispatcher.started(places)) this.#ticks.soon(spec);
-    return { spec, admitted: startersIn(this.#store, spec, places, await this.#quarantine.upTo()) };
+    return { spec, admitted: startersIn(this.#store, spec, places, quarantineUpTo) };
   }
 
   answered(reports: readonly RolloutReport[]): Answered[] {
@@ -152,15 +158,17 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
   }
 
   async scoringGroupsToScore(asked: readonly number[], hold = false, putOff = false) {
+    return this.#scoringGroupsToScore({ asked, hold, putOff }, await this.#quarantineUpTo());
+  }
+
+  #scoringGroupsToScore(
+    { asked, hold, putOff }: { readonly asked: readonly number[]; readonly hold: boolean; readonly putOff: boolean },
+    quarantineUpTo: number,
+  ) {
     const spec = this.#open();
     if (spec === null) return null;
-    const scoringGroups = scoringGroupsWaiting(
-      this.#store,
-      spec,
-      asked,
-      await this.#quarantine.upTo(),
-      this.#memory.scoringCharacters,
-    );
+    const most = this.#memory.scoringCharacters;
+    const scoringGroups = scoringGroupsWaiting(this.#store, spec, asked, quarantineUpTo, most);
     if (hold) holdScoringGroups(this.#store, spec, asked, { now: this.now(), putOff });
     return { spec, units: scoringGroups };
   }
@@ -177,15 +185,13 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
   }
 
   async takeJudging(scoringGroup: number, by: Delivery) {
+    return this.#takeJudging(scoringGroup, by, await this.#quarantineUpTo());
+  }
+
+  #takeJudging(scoringGroup: number, by: Delivery, quarantineUpTo: number) {
     const spec = this.#open();
     if (spec === null) return null;
-    const taken = takeScoringGroup(
-      this.#store,
-      spec,
-      { unit: scoringGroup, by },
-      this.now(),
-      await this.#quarantine.upTo(),
-    );
+    const taken = takeScoringGroup(this.#store, spec, { unit: scoringGroup, by }, this.now(), quarantineUpTo);
     // The scoring group may have to move to another queue.
     if (taken === null) this.#ticks.soon(spec);
     return taken;
@@ -210,6 +216,21 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
     // A check changes nothing that others wait for, unless it ended the scoring group.
     if (asks.length > 0 || reply.over) this.#ticks.soon(spec);
     return reply;
+  }
+
+  async gathered(calls: readonly GatheredCall[]): Promise<GatheredReply[]> {
+    const quarantineUpTo = await this.#quarantineUpTo();
+    return takeGathered(calls, {
+      admit: (places) => this.#admit(places, quarantineUpTo),
+      answered: (reports) => this.answered(reports),
+      allow: (asks) => this.allow(asks),
+      scoringGroupsToScore: (asked, hold = false, putOff = false) =>
+        this.#scoringGroupsToScore({ asked, hold, putOff }, quarantineUpTo),
+      scored: (...scores) => this.scored(...scores),
+      requestJudgements: (requests) => this.requestJudgements(requests),
+      takeJudging: (scoringGroup, by) => this.#takeJudging(scoringGroup, by, quarantineUpTo),
+      judged: (...judged) => this.judged(...judged),
+    });
   }
 
   segmentRows(segment: number) {
@@ -381,6 +402,12 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
     if (this.#store.head().in_flight > 0) this.#store.askAll(this.now());
     this.#ticks.soon(spec);
     return spec;
+  }
+
+  /** Rollouts up to this `seq` are quarantined. An instance finds that out when it opens the run. */
+  #quarantineUpTo(): Promise<number> {
+    this.#open();
+    return this.#quarantine.upTo();
   }
 
   /** The spec; null for a run that is being deleted, which nobody may read. */

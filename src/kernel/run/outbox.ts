@@ -7,6 +7,8 @@
 
 import { Subrequests } from "../kit/subrequests.ts";
 import type { JudgementMessage, RolloutSlot, RunSpec } from "../messages/wire.ts";
+import { maxConcurrentOf } from "./control.ts";
+import { gatherersOf } from "./gathering.ts";
 import { InQueue } from "./in-queue.ts";
 import {
   groupsMessages,
@@ -99,16 +101,18 @@ export class Outbox {
     this.#quota = quota;
     if (this.#scoring.count >= quota || this.#folding.count >= quota) this.#forget();
     const { scope, run_id } = spec;
-    const groups = groupsMessages(spec, this.#places.splice(0), this.#now());
+    const gatherers = gatherersOf(this.#env, maxConcurrentOf(spec, this.#store.head()));
+    const groups = groupsMessages(spec, this.#places.splice(0), this.#now(), gatherers);
     for (const { rollouts } of groups) {
       this.#starting.sent(rollouts.map(([group, slot, attempt]) => keyOf({ group, slot, attempt })));
     }
-    const scores = scoresMessages(spec, take(this.#scoringGroups, this.#scoring, quota, scoringGroupsPerMessage(spec)));
+    const toScore = take(this.#scoringGroups, this.#scoring, quota, scoringGroupsPerMessage(spec));
+    const scores = scoresMessages(spec, toScore, gatherers);
     for (const { units: scoringGroups } of scores) this.#scoring.sent(scoringGroups);
     const segments = take(this.#segments, this.#folding, quota, 1);
     for (const segment of segments) this.#folding.sent([segment]);
     const folds = segments.map((segment) => ({ kind: "segment" as const, scope, run_id, segment }));
-    const judgements = judgementMessages(spec, this.#judging.splice(0));
+    const judgements = judgementMessages(spec, this.#judging.splice(0), gatherers);
     const subrequests = new Subrequests();
     await Promise.all([
       sendJudgements(this.#env, judgements, subrequests),

@@ -17,11 +17,23 @@ export const SCORING_GROUPS_PER_MESSAGE = 25;
 const TRAJECTORIES_PER_MESSAGE = 400;
 const MESSAGES_PER_BATCH = 100;
 
-export function groupsMessages(spec: RunSpec, places: readonly RolloutSlot[], sentAt: number): GroupsMessage[] {
+/** The run that messages are about, and how many gatherers it has. */
+export type MessagesOf = Pick<GroupsMessage, "scope" | "run_id" | "gatherers">;
+
+/** `gatherers`: 0 if the run's object is called without one. */
+export function messagesOf({ scope, run_id }: RunSpec, gatherers: number): MessagesOf {
+  return { scope, run_id, ...(gatherers > 0 && { gatherers }) };
+}
+
+export function groupsMessages(
+  spec: RunSpec,
+  places: readonly RolloutSlot[],
+  sentAt: number,
+  gatherers = 0,
+): GroupsMessage[] {
   return chunksOf(places, PLACES_PER_MESSAGE).map((chunk) => ({
     kind: "groups",
-    scope: spec.scope,
-    run_id: spec.run_id,
+    ...messagesOf(spec, gatherers),
     sent_at: sentAt,
     rollouts: chunk.map(({ group, slot, attempt }) => [group, slot, attempt] as const),
     ...(mayCarry(spec, chunk) && { carries: true }),
@@ -38,11 +50,10 @@ export function scoringGroupsPerMessage({ whole_groups, rollouts_per_example }: 
   return Math.max(1, Math.min(SCORING_GROUPS_PER_MESSAGE, Math.floor(TRAJECTORIES_PER_MESSAGE / members)));
 }
 
-export function scoresMessages(spec: RunSpec, scoringGroups: readonly number[]): ScoresMessage[] {
+export function scoresMessages(spec: RunSpec, scoringGroups: readonly number[], gatherers = 0): ScoresMessage[] {
   return chunksOf([...new Set(scoringGroups)], scoringGroupsPerMessage(spec)).map((chunk) => ({
     kind: "scores",
-    scope: spec.scope,
-    run_id: spec.run_id,
+    ...messagesOf(spec, gatherers),
     units: chunk,
   }));
 }
@@ -50,10 +61,12 @@ export function scoresMessages(spec: RunSpec, scoringGroups: readonly number[]):
 export function judgementMessages(
   spec: RunSpec,
   scoringGroups: readonly Pick<JudgementMessage, "unit" | "pace">[],
+  gatherers = 0,
 ): JudgementMessage[] {
-  const { scope, run_id, whole_groups, rollouts_per_example } = spec;
+  const { whole_groups, rollouts_per_example } = spec;
   const members = whole_groups ? rollouts_per_example : 1;
-  return scoringGroups.map((scoringGroup) => ({ kind: "judgement", scope, run_id, ...scoringGroup, members }));
+  const of = messagesOf(spec, gatherers);
+  return scoringGroups.map((scoringGroup) => ({ kind: "judgement", ...of, ...scoringGroup, members }));
 }
 
 /**

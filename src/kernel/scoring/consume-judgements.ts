@@ -28,9 +28,10 @@ import type { Connection } from "../clients/outgoing.ts";
 import type { CachedJudgement } from "../db/cached-judgements.ts";
 import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
 import { idsOf, logError } from "../kit/log.ts";
-import { runObject } from "../kit/names.ts";
+import { runOrGatherer } from "../kit/names.ts";
 import { retry } from "../kit/retry.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import type { GatheredRpc } from "../messages/gathered.ts";
 import type {
   AskOutcome,
   JudgedAsk,
@@ -39,7 +40,6 @@ import type {
   Recorded,
   ReportedOutcome,
 } from "../messages/judge-outcome.ts";
-import type { RunRpc } from "../messages/rpc.ts";
 import type { Delivery, JudgementMessage } from "../messages/wire.ts";
 import { chunksOf } from "../run/queues.ts";
 import { type Addressed, askBound, askJudge, JudgeCache } from "./ask-judge.ts";
@@ -58,13 +58,14 @@ const FOUND_PER_CALL = 256;
 
 export async function judgeScoringGroup(
   env: Env,
-  { scope, run_id, unit: scoringGroup }: JudgementMessage,
+  message: JudgementMessage,
   delivery: Delivery,
   subrequests: Subrequests,
   firstLookMs = FIRST_LOOK_MS,
 ): Promise<void> {
   // A new stub for each call: judges take minutes, and a stub stays broken if its object was evicted meanwhile.
-  const run = () => runObject(env, scope, run_id);
+  const { scope, run_id, unit: scoringGroup } = message;
+  const run = () => runOrGatherer(env, message, message.gatherers, scoringGroup);
   const taken = await subrequests.object(() => run().takeJudging(scoringGroup, delivery));
   if (taken === null) return;
   const judging = new ScoringGroupJudging(env, run, taken, { subrequests, firstLookMs });
@@ -92,7 +93,7 @@ class HeavyScoringGroupError extends Error {
 
 async function settleScoringGroup(
   env: Env,
-  run: () => RunRpc,
+  run: () => GatheredRpc,
   taken: JudgingScoringGroup,
   how: Pick<Judged, "judging" | "limits">,
   subrequests: Subrequests,
@@ -118,7 +119,7 @@ interface Judged {
 
 async function settleWithin(
   env: Env,
-  run: () => RunRpc,
+  run: () => GatheredRpc,
   taken: JudgingScoringGroup,
   { judging, limits, held, questions }: Judged,
   subrequests: Subrequests,
@@ -170,7 +171,7 @@ interface Means {
 /** The judge calls of one scoring group, while this consumer has the claim. */
 class ScoringGroupJudging {
   readonly #env: Env;
-  readonly #run: () => RunRpc;
+  readonly #run: () => GatheredRpc;
   readonly #taken: JudgingScoringGroup;
   readonly #subrequests: Subrequests;
   readonly #firstLookMs: number;
@@ -184,7 +185,7 @@ class ScoringGroupJudging {
   #silent = false;
   #asked = 0;
 
-  constructor(env: Env, run: () => RunRpc, taken: JudgingScoringGroup, { subrequests, firstLookMs }: Means) {
+  constructor(env: Env, run: () => GatheredRpc, taken: JudgingScoringGroup, { subrequests, firstLookMs }: Means) {
     this.#env = env;
     this.#run = run;
     this.#taken = taken;

@@ -12,8 +12,9 @@ import { fetches } from "../../core/environments/capabilities.ts";
 import type { JudgeAsk } from "../../core/rubrics/judges.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import { scoringGroupWork, type Work } from "../../core/rubrics/work.ts";
-import { runObject } from "../kit/names.ts";
+import { runOrGatherer } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import type { GatheredRpc } from "../messages/gathered.ts";
 import type { JudgementRequest } from "../messages/judge-outcome.ts";
 import type { GroupSamples } from "../messages/training-wire.ts";
 import type { Member, RunSpec, ScoredMember, ScoresMessage, ScoringGroup } from "../messages/wire.ts";
@@ -39,7 +40,7 @@ export async function scoreScoringGroups(env: Env, message: ScoresMessage, subre
     await sendAll(env.ROLLOUT_SCORES_HEAVY, [{ ...message, heavy: true }], subrequests);
     return 0;
   }
-  const run = runObject(env, message.scope, message.run_id);
+  const run = runOf(env, message);
   const waiting = await subrequests.object(() => run.scoringGroupsToScore(message.units));
   if (waiting === null || waiting.units.length === 0) return 0;
   const { spec } = waiting;
@@ -50,7 +51,7 @@ export async function scoreScoringGroups(env: Env, message: ScoresMessage, subre
   const limits = message.heavy ? QUEUE_WORK.heavy : QUEUE_WORK.light;
   let [left, steps] = [message.units, 0];
   for (let { units: scoringGroups } = waiting; scoringGroups.length > 0; ) {
-    const pass = { env, spec, scoring, subrequests, failures, limits };
+    const pass = { env, message, spec, scoring, subrequests, failures, limits };
     const slice = await scoreWithMemory(pass, scoringGroups.slice(0, atOnce(scoring)));
     await handOver(env, message, slice, subrequests);
     left = left.filter((number) => !slice.tried.has(number));
@@ -90,8 +91,12 @@ async function handOver(
   const members = scored.flatMap((group) => group.members);
   const samples = scored.flatMap((group) => group.samples ?? []);
   if (members.length === 0) return;
-  const run = runObject(env, message.scope, message.run_id);
+  const run = runOf(env, message);
   await subrequests.object(() => run.scored(members, ...(samples.length > 0 ? [samples] : [])));
+}
+
+function runOf(env: Env, message: ScoresMessage): GatheredRpc {
+  return runOrGatherer(env, message, message.gatherers, message.units[0] ?? 0);
 }
 
 export function scoresQueue(env: Env, { heavy }: Pick<ScoresMessage, "heavy">): Queue {
@@ -132,6 +137,7 @@ interface Pass {
 /** What the scoring groups of a message share. */
 interface Message {
   readonly env: Env;
+  readonly message: ScoresMessage;
   readonly spec: RunSpec;
   readonly scoring: Scoring;
   readonly subrequests: Subrequests;
@@ -218,7 +224,7 @@ async function settlePasses(message: Message, passes: readonly Pass[]): Promise<
   });
   // These have no scores before their judges have answered.
   if (requests.length > 0) {
-    const run = runObject(env, spec.scope, spec.run_id);
+    const run = runOf(env, message.message);
     await subrequests.object(() => run.requestJudgements(requests));
   }
   const scored: ScoredScoringGroup[] = [];

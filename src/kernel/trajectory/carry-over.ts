@@ -20,6 +20,7 @@ import { RowsMissing } from "../dataset/rows.ts";
 import { forkKey, runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import type { GatheredRpc } from "../messages/gathered.ts";
 import type { SourcePage } from "../messages/rpc.ts";
 import type { RolloutRecord } from "../messages/run-records.ts";
 import type { RolloutReport, RunSpec, SourceSlot, Starter } from "../messages/wire.ts";
@@ -50,14 +51,18 @@ export function isCarried(spec: RunSpec, member: Starter): boolean {
   return member.carries !== undefined || spec.rescore !== undefined;
 }
 
+interface CarriedOver {
+  readonly run: () => GatheredRpc;
+  readonly spec: RunSpec;
+  readonly members: readonly Starter[];
+}
+
 /** Reports all of them to their run. */
 export async function carryOver(
   env: Env,
-  spec: RunSpec,
-  members: readonly Starter[],
+  { run, spec, members }: CarriedOver,
   subrequests: Subrequests,
 ): Promise<void> {
-  const run = runObject(env, spec.scope, spec.run_id);
   for (const [runId, taken] of bySource(spec, members)) {
     const places = taken.map(sourcePlace);
     const sources = await readSources(env, { scope: spec.scope, run_id: runId }, places, subrequests);
@@ -65,8 +70,8 @@ export async function carryOver(
       carriedReport(env, spec, member, sources[taken.indexOf(member)] ?? NO_SOURCE, subrequests),
     );
     await subrequests.objectAll(reports, async (report) => {
-      const [answer] = await run.answered([report]);
-      if (answer?.refused !== undefined) await run.answered([bareReport(report, answer.refused)]);
+      const [answer] = await run().answered([report]);
+      if (answer?.refused !== undefined) await run().answered([bareReport(report, answer.refused)]);
     });
   }
 }
