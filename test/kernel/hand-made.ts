@@ -64,10 +64,10 @@ export class LossyQueue implements Queue {
 }
 
 /** The objects of a namespace with one method replaced. `call` makes the real call to the object `name`. */
-export function interposed<Namespace extends Env["RUN"] | Env["ACCOUNT"] | Env["ROLLOUT"]>(
+export function interposed<Namespace extends Env["RUN"] | Env["ACCOUNT"] | Env["ROLLOUT"] | Env["GATHERER"]>(
   namespace: Namespace,
   method: string,
-  instead: (call: () => Promise<unknown>, name: string) => Promise<unknown>,
+  instead: (call: () => Promise<unknown>, name: string, args: readonly unknown[]) => Promise<unknown>,
 ): Namespace {
   return new Proxy(namespace, {
     get: (objects, property) => {
@@ -79,7 +79,8 @@ export function interposed<Namespace extends Env["RUN"] | Env["ACCOUNT"] | Env["
         new Proxy(objects.getByName(name), {
           get: (stub, called) => {
             const call = (...args: unknown[]) => Reflect.get(stub, called)(...args);
-            return called === method ? (...args: unknown[]) => instead(async () => await call(...args), name) : call;
+            if (called !== method) return call;
+            return (...args: unknown[]) => instead(async () => await call(...args), name, args);
           },
         });
     },

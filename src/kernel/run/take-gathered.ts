@@ -19,11 +19,23 @@ export type GatheredMethods = {
 export function takeGathered(calls: readonly GatheredCall[], run: GatheredMethods): GatheredReply[] {
   const replies = new Map<number, GatheredReply>();
   const reports = partsOf(calls, (call) => (call.method === "answered" ? call.args[0] : null));
-  takeTogether(reports, (all) => run.answered(all), replies, (answers) => answers);
+  takeTogether(
+    reports,
+    (all) => run.answered(all),
+    replies,
+    (answers) => answers,
+  );
   const asks = partsOf(calls, (call) => (call.method === "allow" ? call.args[0] : null));
-  takeTogether(asks, (all) => run.allow(all), replies, (answers) => answers);
+  takeTogether(
+    asks,
+    (all) => run.allow(all),
+    replies,
+    (answers) => answers,
+  );
   // Scores by judges end a claim as well: each of those calls is taken alone.
-  const scores = partsOf(calls, (call) => (call.method === "scored" && call.args[2] === undefined ? [call.args] : null));
+  const scores = partsOf(calls, (call) =>
+    call.method === "scored" && call.args[2] === undefined ? [call.args] : null,
+  );
   const score = (all: readonly Parameters<RunRpc["scored"]>[]) => {
     run.scored(
       all.flatMap(([members]) => members),
