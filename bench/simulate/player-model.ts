@@ -1,6 +1,7 @@
 /** An object that plays rollouts (src/kernel/rollout/object.ts), and its rollouts. A turn is only time that passes. */
+import { gatherWaitMs } from "../../src/kernel/kit/gather-wait.ts";
 import { ALARM_MS } from "../../src/kernel/rollout/alarm-time.ts";
-import { DEBOUNCE_MS } from "../../src/kernel/rollout/debounced.ts";
+import { reportsApartMs } from "../../src/kernel/rollout/debounced.ts";
 import { type FleetModel, HolderModel } from "./fleet-model.ts";
 import type { AccountModel } from "./grantors.ts";
 import { LATENCY_MS } from "./policies.ts";
@@ -13,6 +14,8 @@ export interface RolloutModel {
   /** The number of its object. */
   readonly shard: number;
   turnsLeft: number;
+  /** When its first turn began; 0 before. */
+  startedAt: number;
   /** When its current call would time out; 0 if none is under way. */
   silentUntil: number;
   /** How often its run has asked for its state. */
@@ -27,24 +30,28 @@ export interface RolloutModel {
   call?: { readonly number: number; readonly replica: string };
 }
 
+/** `replied`: must be called when the reply is back at the player. */
+type Report = (ended: readonly RolloutModel[], replied: () => void) => void;
+
 export class PlayerModel {
   readonly #world: World;
   readonly meter: Meter;
   readonly #account: AccountModel;
   readonly #settings: SettingsModel;
   readonly #holder: HolderModel | null;
-  readonly #report: (ended: readonly RolloutModel[]) => void;
+  readonly #report: Report;
   #begunAt: number | null = null;
   #playing = 0;
   #due: RolloutModel[] = [];
   #ended: RolloutModel[] = [];
-  #reportsSoon = false;
+  #reportsAt = Number.POSITIVE_INFINITY;
+  #reportedAt = Number.NEGATIVE_INFINITY;
 
   /** `report`: called when a report arrives at the run. */
   constructor(
     world: World,
     { account, fleet }: { readonly account: AccountModel; readonly fleet?: FleetModel },
-    report: (ended: readonly RolloutModel[]) => void,
+    report: Report,
   ) {
     this.#world = world;
     this.meter = world.traffic.meter("rollout");
@@ -95,6 +102,7 @@ export class PlayerModel {
     const { now } = agenda;
     if (now >= this.#world.from) this.#world.turns += 1;
     this.#settings.use(this.#account);
+    if (rollout.startedAt === 0) rollout.startedAt = now;
     rollout.silentUntil = now + work.callTimeoutMs;
     rollout.answered ??= () => this.#answered(rollout);
     const { answered } = rollout;
@@ -131,18 +139,24 @@ export class PlayerModel {
   #toReport(rollout: RolloutModel): void {
     this.#ended.push(rollout);
     if (this.#ended.length >= this.#playing) this.#sendReports();
-    else if (!this.#reportsSoon) {
-      this.#reportsSoon = true;
-      this.#world.agenda.in(DEBOUNCE_MS, () => this.#sendReports());
+    else {
+      const { now } = this.#world.agenda;
+      const apart = reportsApartMs({ started_at: rollout.startedAt, ended_at: now });
+      const at = now + gatherWaitMs(now - this.#reportedAt, apart);
+      if (at >= this.#reportsAt) return;
+      this.#reportsAt = at;
+      this.#world.agenda.at(at, () => {
+        if (this.#reportsAt === at) this.#sendReports();
+      });
     }
   }
 
   #sendReports(): void {
-    this.#reportsSoon = false;
+    this.#reportsAt = Number.POSITIVE_INFINITY;
     const ended = this.#ended.splice(0);
     if (ended.length === 0) return;
-    this.#world.agenda.in(LATENCY_MS.request / 2, () => this.#report(ended));
-    this.#world.agenda.in(LATENCY_MS.request, () => this.#left(ended.length));
+    this.#reportedAt = this.#world.agenda.now;
+    this.#world.agenda.in(LATENCY_MS.request / 2, () => this.#report(ended, () => this.#left(ended.length)));
   }
 
   #left(count: number): void {

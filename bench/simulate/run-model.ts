@@ -5,10 +5,12 @@
 import { UNCHARGED_EVERY_MS } from "../../src/billing/settling.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { isArmed } from "../../src/kernel/kit/alarms.ts";
+import { GATHER_MS } from "../../src/kernel/kit/gather-wait.ts";
 import type { Need } from "../../src/kernel/messages/endpoint-wire.ts";
 import { FIRST_ASK_MS, SEGMENT_BYTES } from "../../src/kernel/run/accounting.ts";
 import { nextRunAlarm, rowDueAt, rowEveryMs } from "../../src/kernel/run/alarm.ts";
 import { DEBOUNCE_MS } from "../../src/kernel/run/debounce.ts";
+import { gatherersOf } from "../../src/kernel/run/gathering.ts";
 import { InQueue } from "../../src/kernel/run/in-queue.ts";
 import { ROLLOUTS_PER_MESSAGE, type Traffic } from "../../src/kernel/run/leases.ts";
 import { PLACES_PER_MESSAGE, SCORING_GROUPS_PER_MESSAGE } from "../../src/kernel/run/queues.ts";
@@ -18,6 +20,7 @@ import { COMPUTES, partOfStarts } from "../../src/kernel/service/side-by-side.ts
 import { Heap } from "./agenda.ts";
 import type { FleetModel } from "./fleet-model.ts";
 import { Follower } from "./follower.ts";
+import { type GatheredModelCall, GathererModel } from "./gatherer-model.ts";
 import type { AccountModel, EndpointModel } from "./grantors.ts";
 import { PlayerModel, type RolloutModel } from "./player-model.ts";
 import { COSTS, LATENCY_MS } from "./policies.ts";
@@ -46,6 +49,7 @@ export class RunModel implements Leasing {
   readonly #silent = new Heap<RolloutModel>();
   readonly #large: boolean;
   readonly #leases: RunLeasesModel;
+  readonly #gatherers: readonly GathererModel[];
   #follower: Follower | null = null;
   #dispatched = 0;
   #running = 0;
@@ -70,6 +74,8 @@ export class RunModel implements Leasing {
     this.id = world.nextId();
     this.#leases = new RunLeasesModel(world, this);
     this.#meter = world.traffic.meter("run");
+    const gatherers = gatherersOf({}, of.maxConcurrent);
+    this.#gatherers = Array.from({ length: gatherers }, () => new GathererModel(world, () => this.#request()));
     this.#large = world.work.trajectoryBytes > LIMITS.inlineTrajectoryBytes;
   }
 
@@ -121,6 +127,23 @@ export class RunModel implements Leasing {
   #request(count = 1): void {
     this.#world.traffic.request("run", this.#meter, this.#now, count);
     this.#world.traffic.count("run requests", this.#now, count);
+  }
+
+  /** A call whose effect is at the run's object, through a gatherer if it has any. */
+  #call(number: number, call: GatheredModelCall): void {
+    const gatherer = this.#gatherers[number % Math.max(1, this.#gatherers.length)];
+    if (gatherer !== undefined) {
+      gatherer.gather(call);
+      return;
+    }
+    this.#request();
+    call.effect();
+    if (call.replied !== undefined) this.#world.agenda.in(LATENCY_MS.request / 2, call.replied);
+  }
+
+  /** How much longer a consumer waits for a call, at most. */
+  get #gatheringMs(): number {
+    return this.#gatherers.length > 0 ? GATHER_MS + LATENCY_MS.request : 0;
   }
 
   #rows(count: number): void {
@@ -205,11 +228,24 @@ export class RunModel implements Leasing {
       this.#hosts += 1;
       return this.#hosts;
     }, this.#world.work.perShard);
-    const player = this.#players.get(shard) ?? new PlayerModel(this.#world, this.#of, (ended) => this.#answered(ended));
+    const player =
+      this.#players.get(shard) ??
+      new PlayerModel(this.#world, this.#of, (ended, replied) => {
+        this.#call(shard, { effect: () => this.#answered(ended), replied });
+      });
     this.#players.set(shard, player);
     this.#dispatched += 1;
     const { turns } = this.#world.work;
-    return { player, shard, turnsLeft: turns, silentUntil: 0, asks: 0, ended: false, key: this.#dispatched };
+    return {
+      player,
+      shard,
+      turnsLeft: turns,
+      startedAt: 0,
+      silentUntil: 0,
+      asks: 0,
+      ended: false,
+      key: this.#dispatched,
+    };
   }
 
   /** Admission by the run, the rows of the dataset, and then the starts of all its objects at once. */
@@ -220,12 +256,15 @@ export class RunModel implements Leasing {
     this.#starting.sent(keys);
     return {
       part: partOfStarts(rollouts.length),
-      workMs: (run_requests + 1) * LATENCY_MS.request + r2_class_b * LATENCY_MS.r2Read,
+      workMs: (run_requests + 1) * LATENCY_MS.request + this.#gatheringMs + r2_class_b * LATENCY_MS.r2Read,
       begin: () => {
-        this.#request(run_requests);
-        const wasFull = this.#starting.count >= this.#leases.messages();
-        this.#starting.taken(keys);
-        if (wasFull) this.#soon();
+        if (run_requests !== 1) throw new Error("a start message has other calls than the model");
+        const effect = () => {
+          const wasFull = this.#starting.count >= this.#leases.messages();
+          this.#starting.taken(keys);
+          if (wasFull) this.#soon();
+        };
+        this.#call(keys[0] ?? 0, { effect });
         traffic.count("r2 class B", this.#now, r2_class_b);
       },
       end: () => {
@@ -236,7 +275,6 @@ export class RunModel implements Leasing {
 
   #answered(ended: readonly RolloutModel[]): void {
     const { traffic, work } = this.#world;
-    this.#request(COSTS.rollout.reports);
     const { turns } = work;
     for (const rollout of ended) {
       rollout.ended = true;
@@ -263,16 +301,21 @@ export class RunModel implements Leasing {
       const reads = r2_class_b_per_rollout * of;
       const message: Message = {
         part: COMPUTES,
-        workMs: run_requests * LATENCY_MS.request + Math.ceil(reads / LIMITS.parallelFetches) * LATENCY_MS.r2Read,
-        begin: () => this.#request(),
+        workMs:
+          run_requests * (LATENCY_MS.request + this.#gatheringMs) +
+          Math.ceil(reads / LIMITS.parallelFetches) * LATENCY_MS.r2Read,
+        begin: () => this.#call(this.#finished, { effect: () => undefined }),
         end: () => {
-          this.#request(run_requests - 1);
+          if (run_requests !== 2) throw new Error("a message to score has other calls than the model");
           traffic.count("r2 class B", this.#now, reads);
-          this.#rows(1 + 2 * of);
-          this.#scoring -= of;
-          this.#finish(of);
-          this.#noteChange();
-          this.#soon();
+          const effect = () => {
+            this.#rows(1 + 2 * of);
+            this.#scoring -= of;
+            this.#finish(of);
+            this.#noteChange();
+            this.#soon();
+          };
+          this.#call(this.#finished, { effect });
         },
       };
       // They are sent by the next tick.

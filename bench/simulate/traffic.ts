@@ -35,7 +35,7 @@ export class Meter {
 }
 
 /** The kinds of objects that the simulation plays. */
-export const KINDS = ["run", "rollout", "endpoint", "account", "audit"] as const;
+export const KINDS = ["run", "gatherer", "rollout", "endpoint", "account", "audit"] as const;
 /** A fleet is simulated besides: its requests cost nothing here. */
 export type Kind = (typeof KINDS)[number] | "fleet";
 

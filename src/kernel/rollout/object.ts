@@ -42,7 +42,7 @@ import {
   type UnspentBudget,
 } from "../messages/wire.ts";
 import { ALARM_MS } from "./alarm-time.ts";
-import { Debounced } from "./debounced.ts";
+import { Debounced, reportsApartMs } from "./debounced.ts";
 import { FactsTable } from "./facts.ts";
 import { ShardRollout } from "./shard-rollout.ts";
 import { restOf, turnSlice } from "./turn-slice.ts";
@@ -101,7 +101,8 @@ export class RolloutObject extends StoredObject implements Serves<RolloutRpc> {
     this.#table = new FactsTable(ctx.storage.sql);
     const most = () => this.#playing.size;
     const unknown = { known: false };
-    this.#reports = new Debounced((sent) => this.#run(sent).answered(sent.map(({ what }) => what)), most, unknown);
+    const report = (sent: readonly Sent<RolloutReport>[]) => this.#run(sent).answered(sent.map(({ what }) => what));
+    this.#reports = new Debounced(report, most, unknown, ({ what }) => reportsApartMs(what));
     const over = { ceiling: null, over: true };
     this.#asks = new Debounced((sent) => this.#run(sent).allow(sent.map(({ what }) => what)), most, over);
   }
