@@ -251,7 +251,7 @@ export const LIMITS = {
   comingPrices: 100,
   /** Ended keys and invitations that are still shown; those that ended first are dropped. */
   endedAccounts: 1000,
-  maxConcurrent: 10_000,
+  maxConcurrent: 50_000,
   groupSize: 1024,
   /** Rollouts of a training run's group: it is scored, credited and stored as one. */
   trainingGroup: 400,

@@ -16,6 +16,7 @@ export { AccountObject } from "../../src/kernel/account/object.ts";
 export { EndpointObject } from "../../src/kernel/endpoint/object.ts";
 export { RolloutObject } from "../../src/kernel/rollout/object.ts";
 export { RolloutSqlObject } from "../../src/kernel/rollout/sql-object.ts";
+export { GathererObject } from "../../src/kernel/run/gatherer.ts";
 export { TrainerObject } from "../../src/kernel/trainer/object.ts";
 
 export class RunObject extends Run {

@@ -242,7 +242,7 @@ export function passCap(store: RunStore, spec: RunSpec, now: number, idle: numbe
       store.saveHead({ ...head, cap, stop: { kind: "cancel", reason: "budget", at: now }, row_current: false });
     } else if (head.stop.kind === "fail") {
       // Rollouts of a failing run continue until then: nothing else has stopped them.
-      stopWaiting(store);
+      store.cancelWaiting("budget");
     }
     settle(store, spec, now);
   });
@@ -254,11 +254,7 @@ function closeCap(store: RunStore, stops: boolean): void {
   const head = store.head();
   if (head.cap.closed !== true)
     store.saveHead({ ...head, cap: { ...head.cap, closed: true, reopens: false }, row_current: false });
-  if (stops) stopWaiting(store);
-}
-
-function stopWaiting(store: RunStore): void {
-  for (const { seq } of store.needy.going(LIMITS.maxConcurrent)) store.setRollout(seq, { cancel: "budget", told: 0 });
+  if (stops) store.cancelWaiting("budget");
 }
 
 function isCancelled({ stop }: RunHead): boolean {

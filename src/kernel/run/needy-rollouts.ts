@@ -51,13 +51,4 @@ export class NeedyRollouts {
       LIMITS.maxConcurrent,
     );
   }
-
-  /** Waiting rollouts that are not marked to be stopped. */
-  going(limit: number): Pick<RolloutEntry, "seq">[] {
-    return this.#rows.all<Pick<RolloutEntry, "seq">>(
-      `select seq from rollouts indexed by rollouts_that_wait
-        where status = 'running' and needs > 0 and cancel is null limit ?`,
-      limit,
-    );
-  }
 }

@@ -33,6 +33,7 @@ import {
 import { Shards } from "./shards.ts";
 import { NEW_TRAINING } from "./training-state.ts";
 import { TrainingStore } from "./training-store.ts";
+import { Untold } from "./untold.ts";
 
 /** What judging and training add to the accounting's transactions. They register here; accounting imports neither. */
 export interface AccountingHooks {
@@ -69,6 +70,7 @@ export class RunStore {
   #inTransaction = false;
   /** Updated at every write to `rollouts`: only this store writes there. */
   readonly #inFlight = new RowsInFlight();
+  readonly #untold = new Untold({ all: () => this.#allUntold(), bySeq: (seq) => this.bySeq(seq) });
   /** The last rollout's number; null until it is read. */
   #seq: number | null = null;
 
@@ -122,6 +124,7 @@ export class RunStore {
     this.#head = undefined;
     this.#seq = null;
     this.#inFlight.forget();
+    this.#untold.forget();
     this.announcements.forget();
     this.lostReservations.forget();
     this.shards.forget();
@@ -147,6 +150,7 @@ export class RunStore {
     } catch (thrown) {
       this.#head = before;
       this.#inFlight.forget();
+      this.#untold.forget();
       this.announcements.forget();
       this.lostReservations.forget();
       this.#seq = null;
@@ -174,6 +178,7 @@ export class RunStore {
     this.#rows.insert("rollouts", columns);
     this.#seq = seq;
     this.#inFlight.remember({ ...NEW_ROLLOUT, ...columns });
+    this.#untold.forget();
   }
 
   rollout(place: RolloutSlot): RolloutEntry | null {
@@ -197,6 +202,7 @@ export class RunStore {
   setRollout(seq: number, columns: Partial<RolloutEntry>): void {
     this.#rows.set("rollouts", { seq }, columns);
     this.#inFlight.change(seq, columns);
+    if (columns.told === 0 || columns.status === "running") this.#untold.forget();
   }
 
   /** Marks the running rollouts of the group to be stopped. */
@@ -207,6 +213,18 @@ export class RunStore {
       group,
     );
     this.#inFlight.forget();
+    this.#untold.forget();
+  }
+
+  /** Marks the running rollouts that wait for money to be stopped. */
+  cancelWaiting(reason: CancelReason): void {
+    this.#sql.exec(
+      `update rollouts indexed by rollouts_that_wait set cancel = ?, told = 0
+        where status = 'running' and needs > 0 and cancel is null`,
+      reason,
+    );
+    this.#inFlight.forget();
+    this.#untold.forget();
   }
 
   group(group: number): RolloutEntry[] {
@@ -266,12 +284,17 @@ export class RunStore {
 
   /** Running rollouts to be notified to stop: `all` of them, or those that were cancelled one by one. */
   unnotified(limit: number, all: boolean): RolloutEntry[] {
-    // Each form uses an index of few rows. With `order by seq`, SQLite would read the whole table for `all`.
-    const which = all ? "status != 'done' order by +seq" : "cancel is not null order by seq";
+    if (all) return this.#untold.first(limit);
     return this.#rows.all<RolloutEntry>(
-      `select * from rollouts where status = 'running' and told = 0 and ${which} limit ?`,
+      "select * from rollouts where status = 'running' and told = 0 and cancel is not null order by seq limit ?",
       limit,
     );
+  }
+
+  #allUntold(): number[] {
+    // By the index of rows in flight. With `order by seq`, SQLite would read the whole table.
+    const query = "select seq from rollouts where status != 'done' and status = 'running' and told = 0 order by +seq";
+    return this.#rows.all<{ seq: number }>(query).map(({ seq }) => seq);
   }
 
   /** Finished rollouts in the order of their ends, after `finishSeq`. `judged`: with the calls of their judges. */
