@@ -8,24 +8,28 @@ import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
 import { deathOf, endGroup, type Served, serve } from "../local/served-platform.ts";
 
 const PLATFORM = join(import.meta.dirname, "platform-main.ts");
+/** Plans have 24 to 64 rollouts at once: six to sixteen gatherers. */
+const GATHERED_ABOVE = "8";
 const open = new Set<Boot>();
 
 export class Boot {
   readonly directory = makeThrowAwayDirectory();
   readonly #port: number;
   readonly #knobs: string;
+  readonly #gathered: boolean;
   readonly #said = new Set<() => string>();
   served: Served | null = null;
 
-  /** `knobs`: their URL; empty for a platform without faults. */
-  constructor(port: number, knobs: string) {
+  /** `knobs`: their URL; empty for a platform without faults. `gathered`: runs of any size have gatherers. */
+  constructor(port: number, knobs: string, gathered = false) {
     this.#port = port;
     this.#knobs = knobs;
+    this.#gathered = gathered;
     open.add(this);
   }
 
   readonly start = async (): Promise<Served> => {
-    const script = [PLATFORM, this.directory, String(this.#port), this.#knobs];
+    const script = [PLATFORM, this.directory, String(this.#port), this.#knobs, this.#gathered ? GATHERED_ABOVE : ""];
     this.served = await serve(this.directory, this.#port, script);
     this.#said.add(this.served.said);
     return this.served;

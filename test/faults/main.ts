@@ -33,6 +33,7 @@ reorder, stores and a model that fail. Plan i has seed S + i - 1; a seed that fa
       --judges          every plan asks judges; else one in six
       --billing         their organisations pay for them, and the ledger is checked after each
       --isolated        their environments are published, and play in isolates of their own, which get lost, too
+      --gathered        their runs have gatherers, as runs with more than 5,000 rollouts at once have
       --max-cost        runs with a cap of their own, held to the models' own book of tokens
       --training        plans of training runs: their trainers die and go back to earlier weights, too
       --no-network-binding  calls leave by fetch, as in a deployment
@@ -54,6 +55,7 @@ const OPTIONS = {
   tenants: { type: "string", default: "1" },
   billing: { type: "boolean", default: false },
   isolated: { type: "boolean", default: false },
+  gathered: { type: "boolean", default: false },
   training: { type: "boolean", default: false },
   "max-cost": { type: "boolean", default: false },
   "no-network-binding": { type: "boolean", default: false },
@@ -79,6 +81,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
     judged: values.judges,
     billing: values.billing,
     isolated: values.isolated,
+    gathered: values.gathered,
   };
   const tenants = whole("tenants");
   const endsWithinMs = whole("ends-within") * 1000;

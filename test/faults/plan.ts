@@ -74,6 +74,8 @@ export interface FaultPlan {
   readonly billing: boolean;
   /** Its environment is published, and plays in an isolate of its own. */
   readonly isolated: boolean;
+  /** Its run has gatherers, as runs with more than 5,000 rollouts at once have. */
+  readonly gathered: boolean;
   /** The chance that a call of an isolate fails as if the isolate were lost: before it began, or after it was done. */
   readonly lost_isolates: number;
   /** False: the run's alarm never fires. Only to prove that the suite detects it. */
@@ -94,12 +96,13 @@ export interface PlanShape {
   readonly judged?: boolean | undefined;
   readonly billing?: boolean;
   readonly isolated?: boolean;
+  readonly gathered?: boolean;
 }
 
 export function planOf(
   seed: number,
   rollouts: number,
-  { turns = null, judged, billing = false, isolated = false }: PlanShape = {},
+  { turns = null, judged, billing = false, isolated = false, gathered = false }: PlanShape = {},
 ): FaultPlan {
   const random = seededRandom("fault plan", seed);
   const upTo = (least: number, most: number) => least + random() * (most - least);
@@ -128,6 +131,7 @@ export function planOf(
     reconcile: true,
     billing,
     isolated,
+    gathered,
     lost_isolates: isolated ? 0.02 + 0.08 * seededRandom("fault plan, isolated", seed)() : 0,
     incidents: incidentsOf(random),
   } as const;

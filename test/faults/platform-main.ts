@@ -1,6 +1,7 @@
 /**
  * Boots the platform with the faulty Worker, in a process that can be killed:
- *   node test/faults/platform-main.ts <state directory> <port> <address of the knobs>
+ *   node test/faults/platform-main.ts <state directory> <port> <address of the knobs> [<rollouts>]
+ * Runs with more rollouts at once than that have gatherers; without it, those with more than 5,000.
  * Prints one JSON line when it is ready. It ends when its parent process ends.
  */
 import { bootPlatform } from "../../src/local/platform.ts";
@@ -14,12 +15,12 @@ const orphaned = new Promise<Error>((resolve) => {
     if (process.ppid !== starter) resolve(new Error("whoever started this platform is gone"));
   }, LOOK_EVERY_MS);
 });
-const [directory = null, port, knobs = ""] = process.argv.slice(2);
+const [directory = null, port, knobs = "", gatheredAbove = ""] = process.argv.slice(2);
 const platform = await bootPlatform({
   ...faultWorker(),
   directory,
   port: Number(port),
-  bindings: { FAULTS: knobs },
+  bindings: { FAULTS: knobs, ...(gatheredAbove !== "" && { GATHERED_ABOVE: Number(gatheredAbove) }) },
   log: (line) => process.stderr.write(`${line}\n`),
 });
 process.stdout.write(`${JSON.stringify({ url: platform.url })}\n`);

@@ -61,7 +61,7 @@ export async function playPlan(plan: FaultPlan, stage: Stage, tenants = 1): Prom
   }
   const [first] = owners;
   if (first === undefined) throw new Error("a plan is played for one organisation at least");
-  const boot = new Boot(stage.port, `${first.desk.url}/knobs`);
+  const boot = new Boot(stage.port, `${first.desk.url}/knobs`, plan.gathered);
   try {
     const calms = Promise.all(owners.map((owner) => calmRun(owner.plan, stage.calm)));
     const [calm, served] = await Promise.all([calms, boot.start()]);

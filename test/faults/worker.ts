@@ -6,6 +6,7 @@
 import worker, {
   AccountObject as RealAccountObject,
   EndpointObject as RealEndpointObject,
+  GathererObject as RealGathererObject,
   RolloutObject as RealRolloutObject,
   RunObject as RealRunObject,
   TrainerObject as RealTrainerObject,
@@ -39,6 +40,12 @@ export class RunObject extends RealRunObject {
 }
 
 export class RolloutObject extends RealRolloutObject {
+  constructor(ctx: DurableObjectState, env: FaultyEnv) {
+    super(ctx, faulty(env).env);
+  }
+}
+
+export class GathererObject extends RealGathererObject {
   constructor(ctx: DurableObjectState, env: FaultyEnv) {
     super(ctx, faulty(env).env);
   }
@@ -89,6 +96,7 @@ function faulty(env: FaultyEnv): NonNullable<typeof shared> {
     STORE: failing(env.STORE, "STORE", knobs),
     DB: failing(env.DB, "DB", knobs),
     RUN: losingReplies(env.RUN, knobs),
+    GATHERER: losingReplies(env.GATHERER, knobs),
     ROLLOUT: losingReplies(env.ROLLOUT, knobs),
     ENDPOINT: losingReplies(env.ENDPOINT, knobs),
     TRAINER: losingReplies(env.TRAINER, knobs),
