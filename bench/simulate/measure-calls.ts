@@ -116,8 +116,8 @@ type Runs = Readonly<Record<"cold" | "short" | "longer" | "fleet" | "large", Pla
 function costsOf({ cold, short, longer, fleet, large }: Runs): CallCosts {
   const rollouts = (of: Played) => countOf(of.all, "rollout > run.answered items");
   const perTurn = perOne(rowsOf(longer) - rowsOf(short), ROLLOUTS * (MANY_TURNS - FEW_TURNS));
-  const starts = countOf(large.all, "consumer rollout-groups messages");
-  const scores = countOf(large.all, "consumer rollout-scores messages");
+  const starts = sumOf(large.all, /^consumer rollout-groups(-\d)? messages$/);
+  const scores = sumOf(large.all, /^consumer rollout-scores(-\d)? messages$/);
   const segments = countOf(short.all, "consumer run-segments messages");
   const kept = cold.created;
   return {
@@ -129,13 +129,13 @@ function costsOf({ cold, short, longer, fleet, large }: Runs): CallCosts {
       r2_class_a: countOf(kept, "http > r2 class A"),
     },
     start_message: {
-      run_requests: perOne(sumOf(large.all, /^consumer rollout-groups > run\.\w+$/), starts),
-      rollout_requests: perOne(sumOf(large.all, /^consumer rollout-groups > rollout\.\w+$/), starts),
-      r2_class_b: perOne(countOf(large.all, "consumer rollout-groups > r2 class B"), starts),
+      run_requests: perOne(sumOf(large.all, /^consumer rollout-groups(-\d)? > run\.\w+$/), starts),
+      rollout_requests: perOne(sumOf(large.all, /^consumer rollout-groups(-\d)? > rollout\.\w+$/), starts),
+      r2_class_b: perOne(sumOf(large.all, /^consumer rollout-groups(-\d)? > r2 class B$/), starts),
     },
     score_message: {
-      run_requests: perOne(sumOf(large.all, /^consumer rollout-scores > run\.\w+$/), scores),
-      r2_class_b_per_rollout: perOne(countOf(large.all, "consumer rollout-scores > r2 class B"), rollouts(large)),
+      run_requests: perOne(sumOf(large.all, /^consumer rollout-scores(-\d)? > run\.\w+$/), scores),
+      r2_class_b_per_rollout: perOne(sumOf(large.all, /^consumer rollout-scores(-\d)? > r2 class B$/), rollouts(large)),
     },
     segment_message: {
       run_requests: perOne(sumOf(short.all, /^consumer run-segments > run\.\w+$/), segments),

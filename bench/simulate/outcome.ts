@@ -2,8 +2,9 @@
 import { LIMITS } from "../../src/contract/limits.ts";
 import { KEPT_KB_PER_ROLLOUT, PRICES, RUN_KB_PER_ROLLOUT, SEGMENT_KB_PER_ROLLOUT } from "../bill.ts";
 import type { Case } from "./cases.ts";
-import { CLOUDFLARE, SHAPE } from "./policies.ts";
-import { KINDS } from "./traffic.ts";
+import { CLOUDFLARE, COSTS, SHAPE } from "./policies.ts";
+import type { QueuesModel } from "./queue-model.ts";
+import { KINDS, type Kind } from "./traffic.ts";
 import type { World } from "./world.ts";
 
 /** All rates are per second. */
@@ -25,16 +26,22 @@ export interface Outcome {
   readonly ceilings: readonly Ceiling[];
 }
 
+/** Of the queues of a kind of message, all together. */
 interface QueueOutcome {
   readonly name: string;
+  readonly queues: number;
   readonly messages: number;
   /** Consumers that its messages kept busy. */
   readonly consumers: number;
-  /** Consumers that they need at least: if messages wait, batches are full, and messages are handled side by side. */
+  /** Consumers that they need at least: if messages wait, and batches are full. */
   readonly least_consumers: number;
-  /** Consumers that worked at most; and messages that waited at most. */
-  readonly most_consumers: number;
-  readonly most_waiting: number;
+  /** The most in one of the queues; consumers that worked at most, and messages that waited at most. */
+  readonly fullest: {
+    readonly messages: number;
+    readonly least_consumers: number;
+    readonly most_consumers: number;
+    readonly most_waiting: number;
+  };
 }
 
 /** `used`: the part of the limit that the case needs; above 1 it does not fit. `ends_at`: the case's figure at 1. */
@@ -65,20 +72,7 @@ export function outcomeOf(of: Case, world: World): Outcome {
   ) as Outcome["requests"];
   const turns = rate(world.turns);
   const causes = Object.fromEntries(traffic.names("d1 ").map((name) => [name.slice("d1 ".length), counted(name)]));
-  const queues = world.queues.map((queue): QueueOutcome => {
-    const { name, mostBusy, mostWaiting } = queue;
-    // What arrived needs so many, although there may be fewer.
-    const [worked, handled] = [traffic.counted(`consumer ms ${name}`), traffic.counted(`handled ${name}`)];
-    const consumers = handled === 0 ? 0 : (counted(`messages ${name}`) * worked) / handled / 1000;
-    return {
-      name,
-      messages: counted(`messages ${name}`),
-      consumers,
-      least_consumers: (counted(`messages ${name}`) * queue.msInFullBatches()) / 1000,
-      most_consumers: mostBusy,
-      most_waiting: mostWaiting,
-    };
-  });
+  const queues = world.queues.map((queue) => queueOutcome(queue, counted));
   const size = world.work.trajectoryBytes > LIMITS.inlineTrajectoryBytes ? "large" : "small";
   const rollouts = counted("rollouts");
   const perDay = (kb: number, count: number) => (kb * count * DAY_S) / 1e6;
@@ -102,6 +96,32 @@ export function outcomeOf(of: Case, world: World): Outcome {
     ...outcome,
     dollars_per_1000_rollouts: (1000 * dollars) / rollouts,
     ceilings: ceilingsOf(of, outcome),
+  };
+}
+
+function queueOutcome({ name, all }: QueuesModel, counted: (what: string) => number): QueueOutcome {
+  const each = all.map((queue) => {
+    const messages = counted(`messages ${queue.name}`);
+    const [worked, handled] = [counted(`consumer ms ${queue.name}`), counted(`handled ${queue.name}`)];
+    return {
+      messages,
+      // What arrived needs so many, although there may be fewer.
+      consumers: handled === 0 ? 0 : (messages * worked) / handled / 1000,
+      least: (messages * queue.msInFullBatches()) / 1000,
+    };
+  });
+  const sumOf = (read: (of: (typeof each)[number]) => number) => each.reduce((sum, one) => sum + read(one), 0);
+  return {
+    ...{ name, queues: all.length },
+    messages: sumOf(({ messages }) => messages),
+    consumers: sumOf(({ consumers }) => consumers),
+    least_consumers: sumOf(({ least }) => least),
+    fullest: {
+      messages: Math.max(...each.map(({ messages }) => messages)),
+      least_consumers: Math.max(...each.map(({ least }) => least)),
+      most_consumers: Math.max(...all.map(({ mostBusy }) => mostBusy)),
+      most_waiting: Math.max(...all.map(({ mostWaiting }) => mostWaiting)),
+    },
   };
 }
 
@@ -147,13 +167,19 @@ function ceilingsOf(of: Case, outcome: Counted): Ceiling[] {
       ceiling(`requests to one ${kind} object`, requests[kind].hottest, CLOUDFLARE.objectRequests),
     ),
     ceiling("requests to one fleet object", fleet, CLOUDFLARE.objectRequests),
-    ...queues.map(({ name, least_consumers }) =>
-      ceiling(`consumers of ${name}, with full batches`, least_consumers, CLOUDFLARE.consumers),
+    ...queues.map(({ fullest, ...of }) =>
+      ceiling(`consumers of ${oneOf(of)}, with full batches`, fullest.least_consumers, CLOUDFLARE.consumers),
     ),
-    ...queues.map(({ name, messages }) => ceiling(`messages to ${name}`, messages, CLOUDFLARE.queueMessages)),
+    ...queues.map(({ fullest, ...of }) =>
+      ceiling(`messages to ${oneOf(of)}`, fullest.messages, CLOUDFLARE.queueMessages),
+    ),
     ceiling("max_concurrent of a run", of.maxConcurrent, LIMITS.maxConcurrent),
   ];
   return all.filter(({ load }) => load > 0).toSorted((one, other) => other.used - one.used);
+}
+
+function oneOf({ name, queues }: Pick<QueueOutcome, "name" | "queues">): string {
+  return queues === 1 ? name : `the fullest of ${queues} ${name}`;
 }
 
 /** Days until the rows of runs fill D1; infinity if no run ends. */

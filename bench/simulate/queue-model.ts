@@ -2,6 +2,7 @@
  * A queue and its consumers, of which it has so many at once. Each has a batch, and handles its messages in order: one
  * after another, or some of them at once by the rule of the consumers that run.
  */
+import { queueOfShard, type SHARDS, shardOf } from "../../src/core/run-queues.ts";
 import { sideBySide } from "../../src/kernel/service/side-by-side.ts";
 import type { Agenda } from "./agenda.ts";
 import { LATENCY_MS, type QueueSettings, queueSettings } from "./policies.ts";
@@ -99,5 +100,25 @@ export class QueueModel {
     this.#traffic.count(`handled ${this.name}`, this.#agenda.now, handled);
     this.#busy -= 1;
     this.#handOut();
+  }
+}
+
+/** The queues of a kind of message. */
+export class QueuesModel {
+  /** The name of the first. */
+  readonly name: string;
+  readonly all: readonly QueueModel[];
+
+  constructor(name: string, count: 1 | typeof SHARDS, agenda: Agenda, traffic: Traffic) {
+    this.name = name;
+    const names = Array.from({ length: count }, (_, shard) => queueOfShard(name, shard));
+    this.all = names.map((each) => new QueueModel(each, agenda, traffic));
+  }
+
+  /** The queue of a run's messages. */
+  of(run_id: string): QueueModel {
+    const queue = this.all[this.all.length === 1 ? 0 : shardOf(run_id)];
+    if (queue === undefined) throw new Error(`${this.name} has no queue for ${run_id}`);
+    return queue;
   }
 }

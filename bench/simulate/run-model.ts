@@ -16,7 +16,7 @@ import { ROLLOUTS_PER_MESSAGE, type Traffic } from "../../src/kernel/run/leases.
 import { PLACES_PER_MESSAGE, SCORING_GROUPS_PER_MESSAGE } from "../../src/kernel/run/queues.ts";
 import { askAgainAt } from "../../src/kernel/run/reconcile.ts";
 import { Shards } from "../../src/kernel/run/shards.ts";
-import { COMPUTES, partOfStarts } from "../../src/kernel/service/side-by-side.ts";
+import { COMPUTES, partOfScores, partOfStarts } from "../../src/kernel/service/side-by-side.ts";
 import { Heap } from "./agenda.ts";
 import type { FleetModel } from "./fleet-model.ts";
 import { Follower } from "./follower.ts";
@@ -220,7 +220,7 @@ export class RunModel implements Leasing {
     for (let at = 0; at < count; at += PLACES_PER_MESSAGE) {
       messages.push(this.#startMessage(rollouts.slice(at, at + PLACES_PER_MESSAGE)));
     }
-    this.#world.groups.send(messages);
+    this.#world.groups.of(this.id).send(messages);
   }
 
   #placed(): RolloutModel {
@@ -300,7 +300,7 @@ export class RunModel implements Leasing {
       const of = Math.min(left, SCORING_GROUPS_PER_MESSAGE);
       const reads = r2_class_b_per_rollout * of;
       const message: Message = {
-        part: COMPUTES,
+        part: partOfScores(of),
         workMs:
           run_requests * (LATENCY_MS.request + this.#gatheringMs) +
           Math.ceil(reads / LIMITS.parallelFetches) * LATENCY_MS.r2Read,
@@ -319,7 +319,7 @@ export class RunModel implements Leasing {
         },
       };
       // They are sent by the next tick.
-      this.#world.agenda.in(DEBOUNCE_MS, () => scores.send([message]));
+      this.#world.agenda.in(DEBOUNCE_MS, () => scores.of(this.id).send([message]));
     }
   }
 
@@ -355,7 +355,7 @@ export class RunModel implements Leasing {
           traffic.count("r2 class B", this.#now, reads);
         },
       };
-      segments.send([message]);
+      segments.of(this.id).send([message]);
     }
   }
 

@@ -23,10 +23,10 @@ export function outcomeText(name: string, outcome: Outcome): string {
     `D1: ${shown(d1.reads)} reads/s, ${shown(d1.writes)} writes/s (${causes.join("; ")})`,
     ...queues
       .filter(({ messages }) => messages > 0)
-      .map(({ name: queue, messages, consumers, least_consumers, most_consumers, most_waiting }) => {
+      .map(({ name: queue, queues: count, messages, consumers, least_consumers, fullest }) => {
         const least = `${shown(least_consumers)} with full batches`;
-        const work = `${shown(consumers)} consumers, ${least}, at most ${most_consumers} worked`;
-        return `${queue}: ${shown(messages)} messages/s, ${work}, ${shown(most_waiting)} waited`;
+        const most = `at most ${fullest.most_consumers} worked and ${shown(fullest.most_waiting)} waited in one`;
+        return `${queue} (${count}): ${shown(messages)} messages/s, ${shown(consumers)} consumers, ${least}, ${most}`;
       }),
     `R2: ${shown(r2.class_a)} writes/s, ${shown(r2.class_b)} reads/s`,
     `storage a day: D1 ${shown(storage.d1_gb_a_day)} GB (${shown(daysOfD1(outcome))} days to 10 GB), R2 ` +

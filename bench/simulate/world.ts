@@ -1,6 +1,7 @@
 /** What the models of one simulation share: the clock, the counts, the queues, and the kind of work. */
+import { SHARDS } from "../../src/core/run-queues.ts";
 import { Agenda } from "./agenda.ts";
-import { QueueModel } from "./queue-model.ts";
+import { QueuesModel } from "./queue-model.ts";
 import { SettingsModel } from "./settings-model.ts";
 import { Traffic } from "./traffic.ts";
 
@@ -27,9 +28,9 @@ export class World {
   readonly agenda = new Agenda(START_MS);
   readonly traffic: Traffic;
   readonly work: Work;
-  readonly groups: QueueModel;
-  readonly scores: QueueModel;
-  readonly segments: QueueModel;
+  readonly groups: QueuesModel;
+  readonly scores: QueuesModel;
+  readonly segments: QueuesModel;
   readonly from: number;
   /** Turns that began since `from`. */
   turns = 0;
@@ -41,12 +42,12 @@ export class World {
     this.work = work;
     this.from = START_MS + warmUpMs;
     this.traffic = new Traffic(this.from);
-    this.groups = new QueueModel("rollout-groups", this.agenda, this.traffic);
-    this.scores = new QueueModel("rollout-scores", this.agenda, this.traffic);
-    this.segments = new QueueModel("run-segments", this.agenda, this.traffic);
+    this.groups = new QueuesModel("rollout-groups", SHARDS, this.agenda, this.traffic);
+    this.scores = new QueuesModel("rollout-scores", SHARDS, this.agenda, this.traffic);
+    this.segments = new QueuesModel("run-segments", 1, this.agenda, this.traffic);
   }
 
-  get queues(): readonly QueueModel[] {
+  get queues(): readonly QueuesModel[] {
     return [this.groups, this.scores, this.segments];
   }
 

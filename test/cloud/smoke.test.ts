@@ -1,6 +1,7 @@
 /** The smoke run of `rollcall deploy` on the Worker in a real workerd; Cloudflare's API is a stub. */
 import { expect, test, vi } from "vitest";
 import { playSmokeRun } from "../../src/cli/deploy/smoke-run.ts";
+import { queueOfShard, SHARDS, shardOf } from "../../src/core/run-queues.ts";
 import { TEST_HANGS_MS, WAIT } from "../hang-limits.ts";
 import { openDeployed } from "./deployed-worker.ts";
 import { startWorker, type WorkerPlatform } from "./worker-platform.ts";
@@ -80,7 +81,8 @@ test.for([
     timeout: TEST_HANGS_MS,
   },
   async ([queue, what]) => {
-    const platform = await startWorker(SECRET, [queue]);
+    const queues = Array.from({ length: SHARDS }, (_, shard) => queueOfShard(queue, shard));
+    const platform = await startWorker(SECRET, queues);
     const key = await platform.found();
     const late = new AbortController();
     const asked = { url: platform.url, key, worker: "rollcall-prod", queue_prefix: "rollcall-prod-" };
@@ -104,13 +106,15 @@ test.for([
       return status === "completed";
     }, WAIT);
     late.abort();
+    const { data } = await client.runs.list();
+    const shard = queue === "run-segments" ? 0 : shardOf(data[0]?.id ?? "");
     expect(await playing).toEqual({
       outcome: "bad",
       findings: [
         {
           level: "error",
           what: expect.stringMatching(what),
-          fix: expect.stringContaining(`wrangler queues info rollcall-prod-${queue} must show rollcall-prod`),
+          fix: expect.stringContaining(`wrangler queues info rollcall-prod-${queueOfShard(queue, shard)} must show rollcall-prod`),
         },
       ],
     });

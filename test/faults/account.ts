@@ -76,6 +76,8 @@ export interface Injected {
   readonly dropped: number;
   readonly duplicated: number;
   readonly delayed: number;
+  /** By queue: its messages that were dropped, duplicated or delayed. */
+  readonly queues: Readonly<Record<string, number>>;
   readonly store_failures: number;
   readonly replies_lost: number;
   readonly isolates_lost: number;

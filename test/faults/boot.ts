@@ -37,8 +37,20 @@ export class Boot {
 
   /** Faults of one kind that happened inside the Worker. */
   faults(kind: string): number {
+    return this.#noted().filter(([, noted]) => noted === kind).length;
+  }
+
+  /** How many messages of each queue met a fault. */
+  faultsOfQueues(): Record<string, number> {
+    const names = this.#noted().flatMap(([, , queue]) => queue ?? []);
+    return Object.fromEntries(
+      [...new Set(names)].toSorted().map((name) => [name, names.filter((one) => one === name).length]),
+    );
+  }
+
+  #noted(): string[][] {
     const lines = [...this.#said].flatMap((said) => said().split("\n"));
-    return lines.filter((line) => line === `fault ${kind}`).length;
+    return lines.map((line) => line.split(" ")).filter(([first]) => first === "fault");
   }
 
   lastWords(): string {

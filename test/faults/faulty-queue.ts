@@ -7,10 +7,13 @@ const DELAY_S = 1;
 
 export class FaultyQueue implements Queue {
   readonly #queue: Queue;
+  readonly #name: string;
   readonly #knobs: Knobs;
 
-  constructor(queue: Queue, knobs: Knobs) {
+  /** `name`: what its faults are noted under. */
+  constructor(queue: Queue, name: string, knobs: Knobs) {
     this.#queue = queue;
+    this.#name = name;
     this.#knobs = knobs;
   }
 
@@ -34,14 +37,14 @@ export class FaultyQueue implements Queue {
   #meddle(message: MessageSendRequest, faults: QueueFaults): MessageSendRequest[] {
     const { drop, duplicate, delay } = faults;
     if (this.#happens(drop)) {
-      this.#knobs.note("dropped");
+      this.#knobs.note("dropped", this.#name);
       return [];
     }
     const copies = this.#happens(duplicate) ? [message, message] : [message];
-    if (copies.length > 1) this.#knobs.note("duplicated");
+    if (copies.length > 1) this.#knobs.note("duplicated", this.#name);
     return copies.map((copy) => {
       if (!this.#happens(delay)) return copy;
-      this.#knobs.note("delayed");
+      this.#knobs.note("delayed", this.#name);
       return { ...copy, delaySeconds: DELAY_S };
     });
   }

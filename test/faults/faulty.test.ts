@@ -36,7 +36,7 @@ class Recorder {
 async function sent(count: number): Promise<Recorder> {
   const recorder = new Recorder();
   const messages = Array.from({ length: count }, (_, body) => ({ body }));
-  await new FaultyQueue(recorder, knobs()).sendBatch(messages);
+  await new FaultyQueue(recorder, "rollout-groups-2", knobs()).sendBatch(messages);
   return recorder;
 }
 
@@ -66,8 +66,10 @@ test("a queue drops, doubles, delays and reorders, each with a line in the log",
   const order = (await sent(50)).batches.flat();
   expect(order).toHaveLength(50);
   expect(order).not.toEqual(order.toSorted());
-  expect(noted.slice(0, 4)).toEqual(["fault dropped", "fault dropped", "fault duplicated", "fault duplicated"]);
-  expect(noted.at(-1)).toBe("fault delayed");
+  expect(noted.slice(0, 4)).toEqual(
+    ["dropped", "dropped", "duplicated", "duplicated"].map((kind) => `fault ${kind} rollout-groups-2`),
+  );
+  expect(noted.at(-1)).toBe("fault delayed rollout-groups-2");
 });
 
 test("a failing store refuses, or does the work and reports a failure; statements fail when they are run", async () => {

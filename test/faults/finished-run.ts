@@ -34,7 +34,7 @@ export function finishedRun(deaths: readonly Death[]): Account {
     askings: [],
     billed: null,
     injected: {
-      ...{ dropped: 0, duplicated: 0, delayed: 0, replies_lost: 0, isolates_lost: 0 },
+      ...{ dropped: 0, duplicated: 0, delayed: 0, queues: {}, replies_lost: 0, isolates_lost: 0 },
       ...{ store_failures: 0, model_faults: 0 },
     },
   };

@@ -56,8 +56,9 @@ export class Knobs {
     return this.#random();
   }
 
-  note(kind: "dropped" | "duplicated" | "delayed" | "store" | "reply" | "isolate"): void {
+  /** `of`: the queue that it happened to. */
+  note(kind: "dropped" | "duplicated" | "delayed" | "store" | "reply" | "isolate", of?: string): void {
     // biome-ignore lint/suspicious/noConsole: the log outlives a kill, memory does not
-    console.log(`fault ${kind}`);
+    console.log(["fault", kind, ...(of === undefined ? [] : [of])].join(" "));
   }
 }

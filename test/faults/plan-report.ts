@@ -78,7 +78,8 @@ function sum(counts: readonly number[]): number {
 
 export function planLine(report: PlanReport, seconds: number): string {
   const { seed, ok, faults, in_flight_at_kill, rollouts, calls, calls_resent } = report;
-  const { kills, dropped, duplicated, delayed, store_failures, model_faults } = faults;
+  const { kills, dropped, duplicated, delayed, queues, store_failures, model_faults } = faults;
+  const met = Object.keys(queues).length;
   const asked = faults.asked.length === 0 ? [] : [`asked to ${faults.asked.join(", ")}`];
   const killed = kills === 0 ? "" : ` (in flight ${in_flight_at_kill.join(", ")})`;
   const judged = report.judge_calls === 0 ? "" : `, ${report.judge_calls} of judges`;
@@ -86,7 +87,7 @@ export function planLine(report: PlanReport, seconds: number): string {
     `seed ${seed}: ${ok ? "ok" : "FAILED"}`,
     `${rollouts} rollouts`,
     `kills ${kills}${killed}`,
-    `messages dropped ${dropped}, doubled ${duplicated}, late ${delayed}`,
+    `messages dropped ${dropped}, doubled ${duplicated}, late ${delayed}, in ${met} queues`,
     `store failures ${store_failures}`,
     `answers lost ${faults.replies_lost}`,
     ...(report.isolated ? [`isolates lost ${faults.isolates_lost}`] : []),

@@ -422,6 +422,7 @@ function injectedOf(boot: Boot, models: readonly FaultModel[]): Injected {
     dropped: boot.faults("dropped"),
     duplicated: boot.faults("duplicated"),
     delayed: boot.faults("delayed"),
+    queues: boot.faultsOfQueues(),
     store_failures: boot.faults("store"),
     replies_lost: boot.faults("reply"),
     isolates_lost: boot.faults("isolate"),

@@ -1,7 +1,7 @@
 /**
  * The Worker under faults: the same classes and routes with a different `env`. Its queues lose, double, delay and
  * reorder, its stores fail on demand (knobs.ts), and answers between objects get lost. Every fault writes one line to
- * the log: `fault <kind>`.
+ * the log: `fault <kind>`, with the queue if it is one of a queue.
  */
 import worker, {
   AccountObject as RealAccountObject,
@@ -11,6 +11,7 @@ import worker, {
   RunObject as RealRunObject,
   TrainerObject as RealTrainerObject,
 } from "../../src/index.ts";
+import { WORK_QUEUES } from "../../src/kernel/messages/queues.ts";
 import type { RunMessage } from "../../src/kernel/messages/wire.ts";
 import { losingIsolates } from "./faulty-isolates.ts";
 import { losingReplies } from "./faulty-objects.ts";
@@ -80,19 +81,7 @@ function faulty(env: FaultyEnv): NonNullable<typeof shared> {
   const knobs = new Knobs(env.FAULTS);
   const under = {
     ...env,
-    ROLLOUT_GROUPS: new FaultyQueue(env.ROLLOUT_GROUPS, knobs),
-    ROLLOUT_SCORES: new FaultyQueue(env.ROLLOUT_SCORES, knobs),
-    ROLLOUT_SCORES_HEAVY: new FaultyQueue(env.ROLLOUT_SCORES_HEAVY, knobs),
-    ROLLOUT_JUDGEMENTS: new FaultyQueue(env.ROLLOUT_JUDGEMENTS, knobs),
-    ROLLOUT_JUDGEMENTS_1: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_1, knobs),
-    ROLLOUT_JUDGEMENTS_2: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_2, knobs),
-    ROLLOUT_JUDGEMENTS_3: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_3, knobs),
-    ROLLOUT_JUDGEMENTS_SLOW: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_SLOW, knobs),
-    ROLLOUT_JUDGEMENTS_SLOW_1: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_SLOW_1, knobs),
-    ROLLOUT_JUDGEMENTS_SLOW_2: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_SLOW_2, knobs),
-    ROLLOUT_JUDGEMENTS_SLOW_3: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_SLOW_3, knobs),
-    ROLLOUT_JUDGEMENTS_SILENT: new FaultyQueue(env.ROLLOUT_JUDGEMENTS_SILENT, knobs),
-    RUN_SEGMENTS: new FaultyQueue(env.RUN_SEGMENTS, knobs),
+    ...faultyQueues(env, knobs),
     STORE: failing(env.STORE, "STORE", knobs),
     DB: failing(env.DB, "DB", knobs),
     RUN: losingReplies(env.RUN, knobs),
@@ -105,6 +94,13 @@ function faulty(env: FaultyEnv): NonNullable<typeof shared> {
   };
   shared = { env: under, knobs };
   return shared;
+}
+
+/** Every queue to which the Worker sends. */
+function faultyQueues(env: Env, knobs: Knobs): Record<string, Queue> {
+  return Object.fromEntries(
+    WORK_QUEUES.map(({ binding, queue }) => [binding, new FaultyQueue(env[binding], queue, knobs)]),
+  );
 }
 
 function objectsOf({ RUN, ROLLOUT, ENDPOINT, TRAINER, ACCOUNT }: Env) {

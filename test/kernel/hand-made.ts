@@ -2,6 +2,7 @@
 import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { mintRunId } from "../../src/core/ids.ts";
+import { SHARDS } from "../../src/core/run-queues.ts";
 import worker, { RunObject } from "../../src/index.ts";
 import { getRun, insertRun, type NewRun } from "../../src/kernel/db/runs.ts";
 import { segmentKey } from "../../src/kernel/kit/names.ts";
@@ -102,8 +103,8 @@ export async function createLossy(platform: TestApi, row: NewRun): Promise<Lossy
   const judgements = new LossyQueue(env.ROLLOUT_JUDGEMENTS);
   const segments = new LossyQueue(env.RUN_SEGMENTS);
   const queues = {
-    ROLLOUT_GROUPS: groups,
-    ROLLOUT_SCORES: scores,
+    ...allShards("ROLLOUT_GROUPS", groups),
+    ...allShards("ROLLOUT_SCORES", scores),
     ROLLOUT_JUDGEMENTS: judgements,
     ROLLOUT_JUDGEMENTS_1: judgements,
     ROLLOUT_JUDGEMENTS_2: judgements,
@@ -123,6 +124,12 @@ export async function createLossy(platform: TestApi, row: NewRun): Promise<Lossy
     });
   await within((run) => run.create(row.spec));
   return { groups, scores, judgements, within };
+}
+
+/** Bindings with this queue for the messages of every run. */
+export function allShards(binding: "ROLLOUT_GROUPS" | "ROLLOUT_SCORES", queue: Queue): Partial<Env> {
+  const others = Array.from({ length: SHARDS - 1 }, (_, at) => [`${binding}_${at + 1}`, queue]);
+  return { [binding]: queue, ...Object.fromEntries(others) };
 }
 
 /** Delivers a batch to the Worker as the platform's queue would; returns which messages were acked. */

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RunAudit } from "../../contract/audit.ts";
 import type { RolloutSummary } from "../../contract/rollout-list.ts";
 import type { CreatedRun, RunRequestInput, RunView } from "../../contract/run.ts";
+import { queueOfShard, shardOf } from "../../core/run-queues.ts";
 import type { Finding } from "../../local/check-deployment.ts";
 import { SMOKE_ANSWER, SMOKE_MODEL_PATH } from "../../operator/wire.ts";
 import { ApiRequestError, type ProjectView, RollcallClient } from "../../sdk/client.ts";
@@ -203,8 +204,8 @@ async function tooLate(client: RollcallClient, { id }: CreatedRun, asked: SmokeA
     `${some.length} of ${ROLLOUTS} rollouts (${some.map((rollout) => rollout.id).join(", ")})`;
   const slow = (what: string, fix: string) => new SmokeFailed(`the smoke run ${id} took too long: ${what}`, fix);
   if (queued.length > 0)
-    return slow(`${of(queued)} were dispatched and not started`, queueFix(asked, "rollout-groups"));
-  if (scoring.length > 0) return slow(`${of(scoring)} wait for scores`, queueFix(asked, "rollout-scores"));
+    return slow(`${of(queued)} were dispatched and not started`, queueFix(asked, queueOfShard("rollout-groups", shardOf(id))));
+  if (scoring.length > 0) return slow(`${of(scoring)} wait for scores`, queueFix(asked, queueOfShard("rollout-scores", shardOf(id))));
   if (counts.scored === ROLLOUTS) {
     return slow("its rollouts are scored, but not compacted in R2", queueFix(asked, "run-segments"));
   }

@@ -4,7 +4,13 @@ type QueueBinding = { [Name in keyof Env]-?: Env[Name] extends Queue ? Name : ne
 /** By binding, so that none is missing: the name in this release's wrangler.toml. */
 const NAMES: Readonly<Record<QueueBinding, string>> = {
   ROLLOUT_GROUPS: "rollout-groups",
+  ROLLOUT_GROUPS_1: "rollout-groups-1",
+  ROLLOUT_GROUPS_2: "rollout-groups-2",
+  ROLLOUT_GROUPS_3: "rollout-groups-3",
   ROLLOUT_SCORES: "rollout-scores",
+  ROLLOUT_SCORES_1: "rollout-scores-1",
+  ROLLOUT_SCORES_2: "rollout-scores-2",
+  ROLLOUT_SCORES_3: "rollout-scores-3",
   ROLLOUT_SCORES_HEAVY: "rollout-scores-heavy",
   ROLLOUT_JUDGEMENTS: "rollout-judgements",
   ROLLOUT_JUDGEMENTS_1: "rollout-judgements-1",

@@ -245,11 +245,14 @@ export interface GroupsMessage extends Address {
 
 /**
  * `rollout-scores`: score these groups. `heavy`: they exceeded the work limit of that queue (scoring/scoring-pass.ts).
+ * `members`: the maximum number of rollouts in a scoring group, if its scores may be computed beside those of other
+ * messages.
  */
 export interface ScoresMessage extends Address {
   readonly kind: "scores";
   readonly units: readonly number[];
   readonly heavy?: true;
+  readonly members?: number;
 }
 
 /**

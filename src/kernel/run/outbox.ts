@@ -12,9 +12,11 @@ import { gatherersOf } from "./gathering.ts";
 import { InQueue } from "./in-queue.ts";
 import {
   groupsMessages,
+  groupsQueue,
   judgementMessages,
   PLACES_PER_MESSAGE,
   scoresMessages,
+  scoresQueue,
   scoringGroupsPerMessage,
   sendAll,
   sendJudgements,
@@ -116,8 +118,8 @@ export class Outbox {
     const subrequests = new Subrequests();
     await Promise.all([
       sendJudgements(this.#env, judgements, subrequests),
-      sendAll(this.#env.ROLLOUT_GROUPS, groups, subrequests),
-      sendAll(this.#env.ROLLOUT_SCORES, scores, subrequests),
+      sendAll(groupsQueue(this.#env, spec), groups, subrequests),
+      sendAll(scoresQueue(this.#env, { run_id }), scores, subrequests),
       sendAll(this.#env.RUN_SEGMENTS, folds, subrequests),
     ]);
   }

@@ -1,5 +1,7 @@
 /** Messages of a run for its queues. They hold ids only; a message is under 1 kB, a batch under 100 messages. */
 
+import { fetches } from "../../core/environments/capabilities.ts";
+import { shardOf } from "../../core/run-queues.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type {
   GroupsMessage,
@@ -44,10 +46,25 @@ function mayCarry({ fork, rescore }: RunSpec, places: readonly RolloutSlot[]): b
   return fork !== undefined || rescore !== undefined || places.some(({ attempt }) => attempt > 0);
 }
 
+export function groupsQueue(env: Env, { run_id }: Pick<GroupsMessage, "run_id">): Queue {
+  const others = [env.ROLLOUT_GROUPS_1, env.ROLLOUT_GROUPS_2, env.ROLLOUT_GROUPS_3];
+  return others[shardOf(run_id) - 1] ?? env.ROLLOUT_GROUPS;
+}
+
+export function scoresQueue(env: Env, { run_id, heavy }: Pick<ScoresMessage, "run_id" | "heavy">): Queue {
+  if (heavy) return env.ROLLOUT_SCORES_HEAVY;
+  const others = [env.ROLLOUT_SCORES_1, env.ROLLOUT_SCORES_2, env.ROLLOUT_SCORES_3];
+  return others[shardOf(run_id) - 1] ?? env.ROLLOUT_SCORES;
+}
+
 /** How many scoring groups one message names. */
 export function scoringGroupsPerMessage({ whole_groups, rollouts_per_example }: RunSpec): number {
-  const members = whole_groups ? rollouts_per_example : 1;
+  const members = membersOf({ whole_groups, rollouts_per_example });
   return Math.max(1, Math.min(SCORING_GROUPS_PER_MESSAGE, Math.floor(TRAJECTORIES_PER_MESSAGE / members)));
+}
+
+function membersOf({ whole_groups, rollouts_per_example }: Pick<RunSpec, "whole_groups" | "rollouts_per_example">) {
+  return whole_groups ? rollouts_per_example : 1;
 }
 
 export function scoresMessages(spec: RunSpec, scoringGroups: readonly number[], gatherers = 0): ScoresMessage[] {
@@ -55,7 +72,13 @@ export function scoresMessages(spec: RunSpec, scoringGroups: readonly number[], 
     kind: "scores",
     ...messagesOf(spec, gatherers),
     units: chunk,
+    ...(needsNoServer(spec) && { members: membersOf(spec) }),
   }));
+}
+
+/** Scores that call other services share their connections, and their time is limited. */
+function needsNoServer({ needs }: RunSpec): boolean {
+  return needs !== undefined && !fetches(needs);
 }
 
 export function judgementMessages(
@@ -63,8 +86,7 @@ export function judgementMessages(
   scoringGroups: readonly Pick<JudgementMessage, "unit" | "pace">[],
   gatherers = 0,
 ): JudgementMessage[] {
-  const { whole_groups, rollouts_per_example } = spec;
-  const members = whole_groups ? rollouts_per_example : 1;
+  const members = membersOf(spec);
   const of = messagesOf(spec, gatherers);
   return scoringGroups.map((scoringGroup) => ({ kind: "judgement", ...of, ...scoringGroup, members }));
 }

@@ -18,9 +18,9 @@ import type { GatheredRpc } from "../messages/gathered.ts";
 import type { JudgementRequest } from "../messages/judge-outcome.ts";
 import type { GroupSamples } from "../messages/training-wire.ts";
 import type { Member, RunSpec, ScoredMember, ScoresMessage, ScoringGroup } from "../messages/wire.ts";
-import { sendAll } from "../run/queues.ts";
+import { scoresQueue, sendAll } from "../run/queues.ts";
 import { samplesOfGroup, weightsOf } from "./group-samples.ts";
-import { NO_MEMORY_MS, trajectoryMemory } from "./held-trajectories.ts";
+import { BatchMemory, NO_MEMORY_MS, trajectoryMemory } from "./held-trajectories.ts";
 import {
   hasHeavyScoringGroups,
   judgementRequestOf,
@@ -35,7 +35,12 @@ import {
 } from "./scoring-pass.ts";
 
 /** Returns the steps of counted work that it took. */
-export async function scoreScoringGroups(env: Env, message: ScoresMessage, subrequests: Subrequests): Promise<number> {
+export async function scoreScoringGroups(
+  env: Env,
+  message: ScoresMessage,
+  subrequests: Subrequests,
+  batch: BatchMemory = new BatchMemory(),
+): Promise<number> {
   if (!message.heavy && hasHeavyScoringGroups(message.run_id, QUEUE_WORK.light.scoringGroupSteps)) {
     await sendAll(env.ROLLOUT_SCORES_HEAVY, [{ ...message, heavy: true }], subrequests);
     return 0;
@@ -51,7 +56,7 @@ export async function scoreScoringGroups(env: Env, message: ScoresMessage, subre
   const limits = message.heavy ? QUEUE_WORK.heavy : QUEUE_WORK.light;
   let [left, steps] = [message.units, 0];
   for (let { units: scoringGroups } = waiting; scoringGroups.length > 0; ) {
-    const pass = { env, message, spec, scoring, subrequests, failures, limits };
+    const pass = { env, message, spec, scoring, subrequests, failures, limits, batch };
     const slice = await scoreWithMemory(pass, scoringGroups.slice(0, atOnce(scoring)));
     await handOver(env, message, slice, subrequests);
     left = left.filter((number) => !slice.tried.has(number));
@@ -99,10 +104,6 @@ function runOf(env: Env, message: ScoresMessage): GatheredRpc {
   return runOrGatherer(env, message, message.gatherers, message.units[0] ?? 0);
 }
 
-export function scoresQueue(env: Env, { heavy }: Pick<ScoresMessage, "heavy">): Queue {
-  return heavy ? env.ROLLOUT_SCORES_HEAVY : env.ROLLOUT_SCORES;
-}
-
 function atOnce({ environment }: Scoring): number | undefined {
   return fetches(environment.description.needs) ? LIMITS.parallelFetches : undefined;
 }
@@ -143,6 +144,7 @@ interface Message {
   readonly subrequests: Subrequests;
   readonly failures: unknown[];
   readonly limits: QueueWork;
+  readonly batch: BatchMemory;
 }
 
 function goesOn({ full = false }: ScoredSlice, steps: number, { sliceSteps }: QueueWork): boolean {
@@ -151,7 +153,7 @@ function goesOn({ full = false }: ScoredSlice, steps: number, { sliceSteps }: Qu
 
 /** The result is `full` and empty if the trajectories do not fit into memory. */
 async function scoreWithMemory(message: Message, scoringGroups: readonly ScoringGroup[]): Promise<ScoredSlice> {
-  const memory = trajectoryMemory(message.env, message.spec, scoringGroups);
+  const memory = await message.batch.take(() => trajectoryMemory(message.env, message.spec, scoringGroups));
   if (memory === null) return { scored: [], heavy: [], tried: new Set(), steps: 0, full: true };
   return await scoreSlice(message, scoringGroups, () => memory.stay(Date.now())).finally(memory.leave);
 }

@@ -35,6 +35,31 @@ export function trajectoryMemory(
   return trajectories.take(scope.orgId, Date.now(), characters * BYTES_PER_CHARACTER, id);
 }
 
+/** Memory of the messages that one invocation handles side by side: one that gets none waits for the others. */
+export class BatchMemory {
+  #held = 0;
+  #waiting: (() => void)[] = [];
+
+  /** `take`: null if there is no memory now. Null if none of the other messages has memory that it will give back. */
+  async take(take: () => Growing | null): Promise<Growing | null> {
+    for (;;) {
+      const memory = take();
+      if (memory !== null) {
+        this.#held += 1;
+        return { ...memory, leave: () => this.#left(memory) };
+      }
+      if (this.#held === 0) return null;
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  #left(memory: Growing): void {
+    memory.leave();
+    this.#held -= 1;
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+}
+
 /** The trajectories of one scoring group, which are read again after they were dropped. */
 export class HeldTrajectories {
   readonly #read: () => Promise<Trajectory[]>;

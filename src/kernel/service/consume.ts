@@ -4,24 +4,25 @@
  * The messages of a batch share one count of subrequests and of computing. The organisation that has computed least in
  * this process comes first. Organisations that have used up their share of the process come last, and an invocation
  * waits for them only briefly. The messages that are left, or that would exceed a limit, are sent to the end of their
- * queue again, after the messages of others; a retry would count as a failure. Starts of rollouts and judgements mostly
- * wait and compute little, so those of a batch are handled side by side, as many as there are connections, if all of
- * them together are no more work than the largest single message. Others are handled one after another. Each message is
- * acked or retried separately. A message that failed six times goes to its
- * queue's dead-letter queue. That queue is consumed here too: the message is recorded on the run, and the run's
- * reconciliation does its work.
+ * queue again, after the messages of others; a retry would count as a failure. Starts of rollouts, judgements and scores
+ * without much work mostly wait, so those of a batch are handled side by side, as many as there are connections, if all
+ * of them together are no more work than the largest single message. Others are handled one after another. Each message
+ * is acked or retried separately. A message that failed six times goes to its queue's dead-letter queue. That queue is
+ * consumed here too: the message is recorded on the run, and the run's reconciliation does its work.
  */
 
 import { LIMITS } from "../../contract/limits.ts";
+import { SHARDS } from "../../core/run-queues.ts";
 import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { RunMessage } from "../messages/wire.ts";
 import { startGroups } from "../rollout/consume-groups.ts";
-import { judgementQueue, sendAll } from "../run/queues.ts";
+import { groupsQueue, judgementQueue, scoresQueue, sendAll } from "../run/queues.ts";
 import { judgeScoringGroup } from "../scoring/consume-judgements.ts";
-import { scoreScoringGroups, scoresQueue } from "../scoring/consume-scores.ts";
+import { scoreScoringGroups } from "../scoring/consume-scores.ts";
+import { BatchMemory } from "../scoring/held-trajectories.ts";
 import { QUEUE_WORK } from "../scoring/scoring-pass.ts";
 import { compactSegment } from "../trajectory/store.ts";
 import { partOf, sideBySide } from "./side-by-side.ts";
@@ -33,17 +34,18 @@ const REST_MS = 200;
 /** Reconciliation sends a start message again if it does not arrive for minutes. */
 const LONGEST_DELAY_S = 60;
 /**
- * A message needs at most 420: 400 trajectories or 26 objects, and the run's answers. Sending on the rest needs one
- * more.
+ * A message needs at most 420: 400 trajectories or 26 objects, and the run's answers. Sending on the rest needs one more
+ * for each queue.
  */
-const SUBREQUESTS_BEFORE_LAST = LIMITS.subrequests - 421;
+const SUBREQUESTS_BEFORE_LAST = LIMITS.subrequests - 420 - SHARDS;
 
 export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promise<void> {
   const subrequests = new Subrequests(LIMITS.subrequests, { waits: true });
+  const memory = new BatchMemory();
   const dead = batch.queue.endsWith(DEAD_LETTERS);
   const handle = dead
     ? ({ body }: Message<RunMessage>) => record(env, batch.queue, body)
-    : (message: Message<RunMessage>) => work(env, message, subrequests);
+    : (message: Message<RunMessage>) => work(env, message, { subrequests, memory });
   const untried: Message<RunMessage>[] = [];
   const { sliceSteps } = isHeavy(batch.messages) ? QUEUE_WORK.heavy : QUEUE_WORK.light;
   let [steps, restMs] = [0, REST_MS];
@@ -98,17 +100,16 @@ function restOf({ scope }: RunMessage): number {
 
 async function sendOn(env: Env, untried: readonly Message<RunMessage>[], subrequests: Subrequests): Promise<void> {
   const bodies = untried.map(({ body }) => body);
-  const [first] = bodies;
-  if (first === undefined) return;
-  // All messages of a batch come from one queue, so they go back to one queue.
-  await sendAll(queueOf(env, first), bodies, subrequests, restOf);
+  // Those of runs of other shards are from an earlier release, which had one queue.
+  const byQueue = Map.groupBy(bodies, (body) => queueOf(env, body));
+  for (const [queue, of] of byQueue) await sendAll(queue, of, subrequests, restOf);
   for (const message of untried) message.ack();
 }
 
 function queueOf(env: Env, message: RunMessage): Queue {
   switch (message.kind) {
     case "groups":
-      return env.ROLLOUT_GROUPS;
+      return groupsQueue(env, message);
     case "scores":
       return scoresQueue(env, message);
     case "segment":
@@ -122,13 +123,13 @@ function queueOf(env: Env, message: RunMessage): Queue {
 async function work(
   env: Env,
   { id, attempts: attempt, body }: Message<RunMessage>,
-  subrequests: Subrequests,
+  { subrequests, memory }: { readonly subrequests: Subrequests; readonly memory: BatchMemory },
 ): Promise<number> {
   switch (body.kind) {
     case "groups":
       return await startGroups(env, body, Date.now(), subrequests);
     case "scores":
-      return await scoreScoringGroups(env, body, subrequests);
+      return await scoreScoringGroups(env, body, subrequests, memory);
     case "segment":
       await compactSegment(env, body, subrequests);
       return 0;

@@ -1,6 +1,7 @@
 import { createExecutionContext, createMessageBatch, getQueueResult, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
+import { SHARDS, shardOf } from "../../../src/core/run-queues.ts";
 import { PASS_STEPS, PROCESS_SCHEDULER } from "../../../src/kernel/kit/fair-scheduler.ts";
 import { trajectoryKey } from "../../../src/kernel/kit/names.ts";
 import { sha256Hex } from "../../../src/kernel/kit/secrets.ts";
@@ -8,7 +9,7 @@ import type { RolloutReport, RolloutSpec, RunMessage, RunSpec } from "../../../s
 import { FactsTable } from "../../../src/kernel/rollout/facts.ts";
 import { RolloutStore } from "../../../src/kernel/rollout/store.ts";
 import { consume } from "../../../src/kernel/service/consume.ts";
-import { acceptedOnly, createLossy, deliver, interposed, LossyQueue, segmentLines } from "../hand-made.ts";
+import { acceptedOnly, allShards, createLossy, deliver, interposed, LossyQueue, segmentLines } from "../hand-made.ts";
 import { expectLaw, openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
@@ -332,7 +333,7 @@ test("what an invocation cannot finish goes to the end of its queue, and does no
     return { kind: "scores", scope: platform.scope, run_id: id, units: [scoringGroup] };
   });
   const queue = new LossyQueue(env.ROLLOUT_SCORES);
-  const acked = await deliver("rollout-scores", bodies, { bindings: { ROLLOUT_SCORES: queue } });
+  const acked = await deliver("rollout-scores", bodies, { bindings: allShards("ROLLOUT_SCORES", queue) });
   expect(acked).toHaveLength(90);
   expect(queue.given.length).toBeGreaterThan(0);
   expect(queue.given).toEqual(bodies.slice(-queue.given.length));
@@ -349,7 +350,7 @@ test("in a batch the messages of the organisation that computed least come first
   const bodies = Array.from({ length: 90 }, (_, scoringGroup) => message(greedy.id, platform, scoringGroup));
   const queue = new LossyQueue(env.ROLLOUT_SCORES);
   const last = message(fair.id, other, 1);
-  await deliver("rollout-scores", [...bodies, last], { bindings: { ROLLOUT_SCORES: queue } });
+  await deliver("rollout-scores", [...bodies, last], { bindings: allShards("ROLLOUT_SCORES", queue) });
   expect(queue.given.length).toBeGreaterThan(0);
   expect(queue.given).not.toContainEqual(last);
 });
@@ -360,7 +361,7 @@ test("messages of an organisation that has used up its share go to the end of th
   const start = (run_id: string, { scope }: TestApi): RunMessage => ({ ...startOf(run_id), scope }) as RunMessage;
   const bodies = [start(greedy.id, platform), start(fair.id, other), start(greedy.id, platform)];
   const queue = new LossyQueue(env.ROLLOUT_GROUPS);
-  const deliverAll = () => deliver("rollout-groups", bodies, { bindings: { ROLLOUT_GROUPS: queue } });
+  const deliverAll = () => deliver("rollout-groups", bodies, { bindings: allShards("ROLLOUT_GROUPS", queue) });
   PROCESS_SCHEDULER.notePresence(other.scope.orgId);
   (await PROCESS_SCHEDULER.take(platform.scope.orgId))(60 * PASS_STEPS);
   expect(await deliverAll()).toHaveLength(3);
@@ -380,10 +381,44 @@ test("what an invocation cannot forward is left for its queue to deliver again",
   const batch = createMessageBatch<RunMessage>("rollout-scores", messages);
   const queue = new LossyQueue(env.ROLLOUT_SCORES);
   queue.refusing = true;
-  await expect(consume(batch, { ...env, ROLLOUT_SCORES: queue })).rejects.toThrow("the queue is away");
+  await expect(consume(batch, { ...env, ...allShards("ROLLOUT_SCORES", queue) })).rejects.toThrow("the queue is away");
   const { explicitAcks } = await getQueueResult(batch, createExecutionContext());
   expect(queue.given.length).toBeGreaterThan(0);
   expect(explicitAcks).toHaveLength(90 - queue.given.length);
+});
+
+test("start messages of an earlier release are in the first queue, and what is left of them goes to the run's own", async () => {
+  const fresh = await openPlatform();
+  const runs = await Promise.all(Array.from({ length: 8 }, () => finishOne(script(RIGHT), 1, fresh)));
+  const bodies = runs.map(({ id }) => ({ ...startOf(id), scope: fresh.scope }) as RunMessage);
+  const queues = Array.from({ length: SHARDS }, () => new LossyQueue(env.ROLLOUT_GROUPS));
+  const bindings = Object.fromEntries(
+    queues.map((queue, shard) => [shard === 0 ? "ROLLOUT_GROUPS" : `ROLLOUT_GROUPS_${shard}`, queue]),
+  );
+  PROCESS_SCHEDULER.notePresence(platform.scope.orgId);
+  (await PROCESS_SCHEDULER.take(fresh.scope.orgId))(60 * PASS_STEPS);
+  expect(await deliver("rollout-groups", bodies, { bindings })).toHaveLength(bodies.length);
+  expect(queues.map(({ given }) => given)).toEqual(
+    queues.map((_, shard) => bodies.filter(({ run_id }) => shardOf(run_id) === shard)),
+  );
+});
+
+test("scores of a batch that has few rollouts are computed side by side, and each message is acknowledged", async () => {
+  const { id } = await answeredUnscored();
+  let [now, most] = [0, 0];
+  const RUN = interposed(env.RUN, "scoringGroupsToScore", async (call) => {
+    now += 1;
+    most = Math.max(most, now);
+    await scheduler.wait(0);
+    const waiting = await call();
+    now -= 1;
+    return waiting;
+  });
+  const message = { kind: "scores", scope: platform.scope, run_id: id, members: 1 } as const;
+  const bodies = [1, 2, 3].map((unit): RunMessage => ({ ...message, units: [unit] }));
+  expect(await deliver("rollout-scores", bodies, { bindings: { RUN } })).toHaveLength(3);
+  expect(most).toBe(3);
+  expect((await platform.ended(id)).counts).toMatchObject({ scored: 1, in_flight: 0 });
 });
 
 test("small start messages of a batch are handled side by side, and those of many rollouts one after another", async () => {

@@ -6,7 +6,7 @@ import { trajectoryKey } from "../../../src/kernel/kit/names.ts";
 import { sha256Hex } from "../../../src/kernel/kit/secrets.ts";
 import type { RolloutReport } from "../../../src/kernel/messages/wire.ts";
 import { NO_MEMORY_MS } from "../../../src/kernel/scoring/held-trajectories.ts";
-import { acceptedOnly, createLossy, deliver, LossyQueue, segmentLines } from "../hand-made.ts";
+import { acceptedOnly, allShards, createLossy, deliver, LossyQueue, segmentLines } from "../hand-made.ts";
 import { MEMORY } from "../memory-budget.ts";
 import { openPlatform, rolloutAt, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
@@ -66,7 +66,7 @@ test("scoring groups without memory go back to the end of their queue, and none 
   const { most } = MEMORY.trajectories.bytes;
   const held = [most, most].map((bytes) => MEMORY.trajectories.take(platform.scope.orgId, Date.now(), bytes));
   const message = { kind: "scores", scope: platform.scope, run_id: id, units: UNITS } as const;
-  expect(await deliver("rollout-scores", [message], { bindings: { ROLLOUT_SCORES: queue } })).toEqual(["0"]);
+  expect(await deliver("rollout-scores", [message], { bindings: allShards("ROLLOUT_SCORES", queue) })).toEqual(["0"]);
   for (const memory of held) memory?.leave();
   expect([queue.given, queue.delays]).toEqual([[message], [NO_MEMORY_MS / 1000]]);
   const rows = await platform.inRun(id, (_, { storage }) =>

@@ -144,6 +144,16 @@ test("a current row is not written, however often a write failed before", () => 
   expect(rowDueAt({ ...SETTLED, rowFailures: 3 })).toBeNull();
 });
 
+test("scores may be computed side by side if they call no services: then the message says how many rollouts it has", () => {
+  const spec = { whole_groups: true, rollouts_per_example: 4, run_id: "run_1" } as RunSpec;
+  const membersOf = (needs?: readonly string[]) =>
+    scoresMessages({ ...spec, ...(needs && { needs }) }, [1]).map(({ members }) => members);
+  expect([membersOf([]), membersOf(["sql"])]).toEqual([[4], [4]]);
+  expect([membersOf(["fetch"]), membersOf(["fetch:https://a.example"]), membersOf()]).toEqual(
+    Array(3).fill([undefined]),
+  );
+});
+
 test("a message to score whole groups needs no more trajectories than an invocation may read", () => {
   const spec = { whole_groups: true, rollouts_per_example: 64, run_id: "run_1" } as RunSpec;
   const scoringGroups = Array.from({ length: 20 }, (_, index) => index);

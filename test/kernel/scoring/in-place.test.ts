@@ -6,14 +6,19 @@ import { dataset, defineEnvironment, SingleTurnEnv } from "../../../src/core/ent
 import { spendWork } from "../../../src/core/rubrics/work.ts";
 import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
 import { scoreScoringGroups } from "../../../src/kernel/scoring/consume-scores.ts";
-import { LossyQueue } from "../hand-made.ts";
+import { allShards, LossyQueue } from "../hand-made.ts";
 import { expectLaw, openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-const SCORES = env.ROLLOUT_SCORES;
-const HEAVY = env.ROLLOUT_SCORES_HEAVY;
+const {
+  ROLLOUT_SCORES_1,
+  ROLLOUT_SCORES_2,
+  ROLLOUT_SCORES_3,
+  ROLLOUT_SCORES: SCORES,
+  ROLLOUT_SCORES_HEAVY: HEAVY,
+} = env;
 const ScoresScoringGroups = z.object({ run_id: z.string(), units: z.array(z.int()) });
 let platform: TestApi;
 let passes = 0;
@@ -42,14 +47,14 @@ beforeAll(async () => {
   registerOnce({ id: "heavy", version: "1.0.0", digest: "sha256:heavy", args, needs, load });
 });
 afterEach(() => {
-  env.ROLLOUT_SCORES = SCORES;
+  Object.assign(env, { ROLLOUT_SCORES: SCORES, ROLLOUT_SCORES_1, ROLLOUT_SCORES_2, ROLLOUT_SCORES_3 });
   env.ROLLOUT_SCORES_HEAVY = HEAVY;
   passes = 0;
 });
 
 test("a rollout without judges or calls is scored with its report: no message is sent for it", async () => {
   const queue = new LossyQueue(SCORES);
-  env.ROLLOUT_SCORES = queue;
+  Object.assign(env, allShards("ROLLOUT_SCORES", queue));
   const run = await platform.finish({ environment: "gsm8k", dataset: questions(7), model: script(RIGHT) });
   expectLaw(run.counts);
   expect(run).toMatchObject({ status: "completed", counts: { scored: 7 }, report: { reward: { mean: 1 } } });
@@ -93,7 +98,7 @@ test("a heavy scoring group is forwarded once: others of its message are scored 
 
 test("heavy scoring groups that are too much for one pass go to the end of the heavy queue", async () => {
   const [light, heavy] = [new LossyQueue(SCORES), new LossyQueue(HEAVY)];
-  [env.ROLLOUT_SCORES, env.ROLLOUT_SCORES_HEAVY] = [light, heavy];
+  Object.assign(env, allShards("ROLLOUT_SCORES", light), { ROLLOUT_SCORES_HEAVY: heavy });
   heavy.losing = false;
   const request = { environment: "heavy", environment_args: { steps: 5_500_000 }, rollouts_per_example: 5 };
   const { id: run_id } = await platform.start({ ...request, model: script(["one"]) });

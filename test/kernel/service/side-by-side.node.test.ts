@@ -23,6 +23,17 @@ test("six judgements are made at once if their scoring groups have at most 72 ro
   expect(atOnce(judgement(72), judgement(1))).toBe(1);
 });
 
-test("scores are computed one after another, even if there are few", () => {
-  expect(atOnce({ kind: "scores", ...OF, units: [1] })).toBe(1);
+test("the scores of six messages are computed at once if they have at most 25 rollouts, else of one", () => {
+  const scores = (units: number, members: number): RunMessage => {
+    return { kind: "scores", ...OF, units: Array.from({ length: units }, (_, unit) => unit), members };
+  };
+  expect(atOnce(...Array.from({ length: 10 }, () => scores(2, 1)))).toBe(6);
+  expect(atOnce(scores(5, 5))).toBe(6);
+  expect(atOnce(scores(5, 5), scores(1, 1))).toBe(1);
+});
+
+test("scores that are heavy, call services, or were sent by an earlier release are computed one after another", () => {
+  const message = { kind: "scores", ...OF, units: [1] } as const;
+  expect(atOnce(message)).toBe(1);
+  expect(atOnce({ ...message, members: 1, heavy: true })).toBe(1);
 });
