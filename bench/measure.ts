@@ -72,7 +72,7 @@ function peakRssMb(pid: number): number {
 }
 
 /** 0 for a process that has ended. */
-function openFiles(pid: number): number {
+export function openFiles(pid: number): number {
   try {
     return readdirSync(`/proc/${pid}/fd`).length;
   } catch (error) {

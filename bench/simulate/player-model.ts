@@ -107,7 +107,8 @@ export class PlayerModel {
     rollout.answered ??= () => this.#answered(rollout);
     const { answered } = rollout;
     if (this.#holder === null) {
-      agenda.in(work.turnMs(), answered);
+      if (work.answer === undefined) agenda.in(work.turnMs(), answered);
+      else work.answer(agenda, answered);
       return;
     }
     const last_replica = rollout.call?.replica ?? null;

@@ -10,6 +10,8 @@ export interface Work {
   readonly turns: number;
   /** The milliseconds of the next turn. */
   readonly turnMs: () => number;
+  /** Calls `answered` when the model has answered a turn that begins now; absent: after `turnMs`. */
+  readonly answer?: (agenda: Agenda, answered: () => void) => void;
   readonly callTimeoutMs: number;
   /** How many rollouts share an object at a time. */
   readonly perShard: number;

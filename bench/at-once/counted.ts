@@ -1,0 +1,64 @@
+/** What the platform counted and what the simulation counts, by the same names. */
+import type { World } from "../simulate/world.ts";
+
+/** Of counting-worker.ts. */
+export type Counts = Readonly<Record<string, number>>;
+
+/** By what is counted. */
+export type Requests = Readonly<Record<string, number>>;
+
+/** What every request reads for its caller, and the isolate keeps. The simulation leaves it out. */
+const OF_CALLERS = "api_keys|organizations|projects|members|people";
+
+/** Which counts of the platform belong together. An alarm is a request to its object. */
+const PLATFORM: Readonly<Record<string, RegExp>> = {
+  "requests to RunObject": /^(alarm > run|.* > run\.\w+)$/,
+  "requests to RolloutObject": /^(alarm > rollout|.* > rollout\.\w+)$/,
+  "requests to EndpointObject": / > endpoint\.\w+$/,
+  "requests to AccountObject": / > account\.\w+$/,
+  "messages to rollout-groups": /^consumer rollout-groups(-\d)? messages$/,
+  "messages to rollout-scores": /^consumer rollout-scores(-\d)? messages$/,
+  "messages to run-segments": /^consumer run-segments messages$/,
+  "reads of D1": new RegExp(` > d1 read (?!(${OF_CALLERS})$)`),
+  "writes of D1": new RegExp(` > d1 write (?!(${OF_CALLERS})$)`),
+  "R2, class A": / > r2 class A$/,
+  "R2, class B": / > r2 class B$/,
+};
+
+export function requestsOf(counts: Counts): Requests {
+  const sumOf = (name: RegExp) =>
+    Object.entries(counts).reduce((sum, [key, count]) => (name.test(key) ? sum + count : sum), 0);
+  return Object.fromEntries(Object.entries(PLATFORM).map(([what, name]) => [what, sumOf(name)]));
+}
+
+export function requestsIn({ traffic, queues }: World): Requests {
+  const sumOf = (beginning: string) =>
+    traffic.names(beginning).reduce((sum, name) => sum + traffic.counted(name), 0);
+  const messages = queues.map(({ name }) => [`messages to ${name}`, sumOf(`messages ${name}`)] as const);
+  return {
+    "requests to RunObject": traffic.sum("run"),
+    "requests to RolloutObject": traffic.sum("rollout"),
+    "requests to EndpointObject": traffic.sum("endpoint"),
+    "requests to AccountObject": traffic.sum("account"),
+    ...Object.fromEntries(messages),
+    "reads of D1": sumOf("d1 read"),
+    "writes of D1": sumOf("d1 write"),
+    "R2, class A": traffic.counted("r2 class A"),
+    "R2, class B": traffic.counted("r2 class B"),
+  };
+}
+
+export interface Compared {
+  readonly what: string;
+  readonly played: number;
+  readonly simulated: number;
+  /** Null if neither has any. */
+  readonly ratio: number | null;
+}
+
+export function compare(played: Requests, simulated: Requests): Compared[] {
+  return Object.entries(played).map(([what, count]) => {
+    const expected = simulated[what] ?? 0;
+    return { what, played: count, simulated: expected, ratio: count + expected === 0 ? null : count / expected };
+  });
+}
