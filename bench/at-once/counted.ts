@@ -7,8 +7,8 @@ export type Counts = Readonly<Record<string, number>>;
 /** By what is counted. */
 export type Requests = Readonly<Record<string, number>>;
 
-/** What every request reads for its caller, and the isolate keeps. The simulation leaves it out. */
-const OF_CALLERS = "api_keys|organizations|projects|members|people";
+/** What requests read for their caller, and the isolate keeps. The simulation leaves it out. */
+const OF_CALLERS = "http > d1 read (api_keys|organizations|projects|members|people)$";
 
 /** Which counts of the platform belong together. An alarm is a request to its object. */
 const PLATFORM: Readonly<Record<string, RegExp>> = {
@@ -19,8 +19,8 @@ const PLATFORM: Readonly<Record<string, RegExp>> = {
   "messages to rollout-groups": /^consumer rollout-groups(-\d)? messages$/,
   "messages to rollout-scores": /^consumer rollout-scores(-\d)? messages$/,
   "messages to run-segments": /^consumer run-segments messages$/,
-  "reads of D1": new RegExp(` > d1 read (?!(${OF_CALLERS})$)`),
-  "writes of D1": new RegExp(` > d1 write (?!(${OF_CALLERS})$)`),
+  "reads of D1": new RegExp(`^(?!${OF_CALLERS}).* > d1 read `),
+  "writes of D1": / > d1 write /,
   "R2, class A": / > r2 class A$/,
   "R2, class B": / > r2 class B$/,
 };
@@ -48,17 +48,22 @@ export function requestsIn({ traffic, queues }: World): Requests {
   };
 }
 
+/** The ratio may differ from 1 by so much; small counts may differ by so many. */
+const [TOLERANCE, FEW] = [0.2, 3];
+
 export interface Compared {
   readonly what: string;
   readonly played: number;
   readonly simulated: number;
   /** Null if neither has any. */
   readonly ratio: number | null;
+  readonly agrees: boolean;
 }
 
 export function compare(played: Requests, simulated: Requests): Compared[] {
   return Object.entries(played).map(([what, count]) => {
     const expected = simulated[what] ?? 0;
-    return { what, played: count, simulated: expected, ratio: count + expected === 0 ? null : count / expected };
+    const agrees = Math.abs(count - expected) <= Math.max(FEW, TOLERANCE * expected);
+    return { what, played: count, simulated: expected, ratio: expected === 0 ? null : count / expected, agrees };
   });
 }

@@ -3,35 +3,15 @@
  * after a time of its own, seeded.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { seededRandom } from "../../src/contract/random.ts";
 import { type ScriptedModel, startScriptedModel } from "../../test/fakes/scripted-model.ts";
 import { modelReply } from "../workload.ts";
+import { type Shape, turnTimes } from "./shape.ts";
 
-/** A turn takes this long on average, from half to one and a half times as long. */
-const SPREAD = 0.5;
-
-export interface Shape {
-  /** Rollouts at once. */
-  readonly rollouts: number;
-  readonly turns: number;
-  /** The mean time of a turn after all are in flight. */
-  readonly turnMs: number;
-}
-
-/** Milliseconds of the next turn; the same for the same shape. */
-export function turnTimes({ turnMs }: Shape): () => number {
-  const random = seededRandom("turns at once");
-  return () => turnMs * (1 - SPREAD + 2 * SPREAD * random());
-}
-
-export interface HeldModel {
-  readonly url: string;
+export interface HeldModel extends Pick<ScriptedModel, "url" | "stop"> {
   /** Resolves when so many rollouts wait for their first turns. */
   readonly allInFlight: Promise<void>;
-  arrived(): number;
   /** Answers what is held. */
-  letGo(): void;
-  stop(): Promise<void>;
+  readonly letGo: () => void;
 }
 
 export async function startHeldModel(shape: Shape): Promise<HeldModel> {
@@ -39,7 +19,7 @@ export async function startHeldModel(shape: Shape): Promise<HeldModel> {
   const gate = Promise.withResolvers<void>();
   const next = turnTimes(shape);
   let arrived = 0;
-  const model: ScriptedModel = await startScriptedModel({
+  const { url, stop } = await startScriptedModel({
     reply: async ({ messages, begin }) => {
       // As a server that streams: its headers are there before its first token.
       begin();
@@ -50,11 +30,5 @@ export async function startHeldModel(shape: Shape): Promise<HeldModel> {
       return modelReply(shape.turns, messages);
     },
   });
-  return {
-    url: model.url,
-    allInFlight: full.promise,
-    arrived: () => arrived,
-    letGo: gate.resolve,
-    stop: model.stop,
-  };
+  return { url, stop, allInFlight: full.promise, letGo: gate.resolve };
 }

@@ -2,7 +2,7 @@
 import { LOOK_MS } from "../../src/kernel/http/events.ts";
 import { SETTINGS_AGE_MS } from "../../src/kernel/kit/caches.ts";
 import type { AccountModel } from "./grantors.ts";
-import { COSTS, LATENCY_MS } from "./policies.ts";
+import { COSTS } from "./policies.ts";
 import type { World } from "./world.ts";
 
 export class Follower {
@@ -31,7 +31,7 @@ export class Follower {
     this.#news = true;
     if (!this.#waits) return;
     this.#waits = false;
-    this.#world.agenda.in(LATENCY_MS.request, () => this.#next());
+    this.#world.agenda.in(this.#world.latency.request, () => this.#next());
   }
 
   /** The stream checks whether its caller still has the permission. */
@@ -54,6 +54,6 @@ export class Follower {
       return;
     }
     this.#news = false;
-    this.#world.agenda.in(LATENCY_MS.request, () => this.#next());
+    this.#world.agenda.in(this.#world.latency.request, () => this.#next());
   }
 }

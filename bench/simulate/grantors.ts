@@ -17,7 +17,6 @@ import {
 } from "../../src/kernel/endpoint/lease-state.ts";
 import type { AccountLeaseAsk, GrantedLeases } from "../../src/kernel/messages/account-wire.ts";
 import type { GrantedLease, LeaseAsk } from "../../src/kernel/messages/endpoint-wire.ts";
-import { LATENCY_MS } from "./policies.ts";
 import type { Meter } from "./traffic.ts";
 import type { World } from "./world.ts";
 
@@ -52,7 +51,7 @@ export class EndpointModel {
     this.#runs.set(asked.run_id, run);
     const ids = toNotify(state, now);
     this.#state = noteNotified(state, ids, now);
-    for (const id of ids) agenda.in(LATENCY_MS.request / 2, () => this.#runs.get(id)?.changed("endpoint"));
+    for (const id of ids) agenda.in(this.#world.latency.request / 2, () => this.#runs.get(id)?.changed("endpoint"));
     traffic.count("rows", now, 2);
     return grant;
   }
@@ -66,15 +65,12 @@ export class AccountModel {
   #state: AccountLeaseState;
   readonly #runs = new Map<string, Notified>();
 
-  constructor(world: World) {
+  /** `messages`: the most of each kind that it may have in the queues. */
+  constructor(world: World, messages: number = MESSAGES_DEPLOYED) {
     this.#world = world;
     this.meter = world.traffic.meter("account");
     this.#audit = world.traffic.meter("audit");
-    const limits = {
-      rollouts: Number.POSITIVE_INFINITY,
-      messages: MESSAGES_DEPLOYED,
-      judgements: MESSAGES_DEPLOYED,
-    };
+    const limits = { rollouts: Number.POSITIVE_INFINITY, messages, judgements: messages };
     this.#state = { limits, runs: {} };
   }
 
@@ -86,7 +82,7 @@ export class AccountModel {
     this.#runs.set(asked.run_id, run);
     const ids = runsToNotify(state, now);
     this.#state = noteRunsNotified(state, ids, now);
-    for (const id of ids) agenda.in(LATENCY_MS.request / 2, () => this.#runs.get(id)?.changed("account"));
+    for (const id of ids) agenda.in(this.#world.latency.request / 2, () => this.#runs.get(id)?.changed("account"));
     traffic.count("rows", now, 1);
     return grants;
   }

@@ -4,7 +4,6 @@ import { ALARM_MS } from "../../src/kernel/rollout/alarm-time.ts";
 import { reportsApartMs } from "../../src/kernel/rollout/debounced.ts";
 import { type FleetModel, HolderModel } from "./fleet-model.ts";
 import type { AccountModel } from "./grantors.ts";
-import { LATENCY_MS } from "./policies.ts";
 import type { SettingsModel } from "./settings-model.ts";
 import type { Meter } from "./traffic.ts";
 import type { World } from "./world.ts";
@@ -157,7 +156,7 @@ export class PlayerModel {
     const ended = this.#ended.splice(0);
     if (ended.length === 0) return;
     this.#reportedAt = this.#world.agenda.now;
-    this.#world.agenda.in(LATENCY_MS.request / 2, () => this.#report(ended, () => this.#left(ended.length)));
+    this.#world.agenda.in(this.#world.latency.request / 2, () => this.#report(ended, () => this.#left(ended.length)));
   }
 
   #left(count: number): void {

@@ -20,6 +20,7 @@ export const LATENCY_MS = {
   /** From the send of a message to the start of its consumer. */
   queue: 1000,
 } as const;
+export type Latency = Readonly<Record<keyof typeof LATENCY_MS, number>>;
 
 /** How the code is written, where no constant of it says so: all organisations share a database. */
 export const SHAPE = { databases: 1 } as const;

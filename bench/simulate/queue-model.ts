@@ -5,7 +5,7 @@
 import { queueOfShard, type SHARDS, shardOf } from "../../src/core/run-queues.ts";
 import { sideBySide } from "../../src/kernel/service/side-by-side.ts";
 import type { Agenda } from "./agenda.ts";
-import { LATENCY_MS, type QueueSettings, queueSettings } from "./policies.ts";
+import { LATENCY_MS, type Latency, type QueueSettings, queueSettings } from "./policies.ts";
 import type { Traffic } from "./traffic.ts";
 
 export interface Message {
@@ -23,6 +23,7 @@ export class QueueModel {
   readonly settings: QueueSettings;
   readonly #agenda: Agenda;
   readonly #traffic: Traffic;
+  readonly #queueMs: number;
   #waiting: Message[] = [];
   #next = 0;
   #busy = 0;
@@ -30,8 +31,9 @@ export class QueueModel {
   mostBusy = 0;
   mostWaiting = 0;
 
-  constructor(name: string, agenda: Agenda, traffic: Traffic) {
+  constructor(name: string, agenda: Agenda, traffic: Traffic, queueMs: number = LATENCY_MS.queue) {
     this.name = name;
+    this.#queueMs = queueMs;
     this.settings = queueSettings(name);
     this.#agenda = agenda;
     this.#traffic = traffic;
@@ -51,7 +53,7 @@ export class QueueModel {
   send(messages: readonly Message[]): void {
     if (messages.length === 0) return;
     this.#traffic.count(`messages ${this.name}`, this.#agenda.now, messages.length);
-    this.#agenda.in(LATENCY_MS.queue, () => {
+    this.#agenda.in(this.#queueMs, () => {
       this.#waiting.push(...messages);
       this.#handOut();
       this.mostWaiting = Math.max(this.mostWaiting, this.#waiting.length - this.#next);
@@ -109,10 +111,14 @@ export class QueuesModel {
   readonly name: string;
   readonly all: readonly QueueModel[];
 
-  constructor(name: string, count: 1 | typeof SHARDS, agenda: Agenda, traffic: Traffic) {
+  constructor(
+    name: string,
+    count: 1 | typeof SHARDS,
+    { agenda, traffic, latency }: { readonly agenda: Agenda; readonly traffic: Traffic; readonly latency: Latency },
+  ) {
     this.name = name;
     const names = Array.from({ length: count }, (_, shard) => queueOfShard(name, shard));
-    this.all = names.map((each) => new QueueModel(each, agenda, traffic));
+    this.all = names.map((each) => new QueueModel(each, agenda, traffic, latency.queue));
   }
 
   /** The queue of a run's messages. */

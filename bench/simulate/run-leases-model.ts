@@ -13,7 +13,6 @@ import {
 import type { Need } from "../../src/kernel/messages/endpoint-wire.ts";
 import { needOf, type Traffic } from "../../src/kernel/run/leases.ts";
 import type { AccountModel, EndpointModel, Notified } from "./grantors.ts";
-import { LATENCY_MS } from "./policies.ts";
 import type { World } from "./world.ts";
 
 export interface Leasing extends Notified {
@@ -101,7 +100,7 @@ export class RunLeasesModel {
     this.#asksEndpoint = true;
     const { outcomes } = this.#policy;
     this.#policy = beginAsk(this.#policy, need, this.#now);
-    this.#world.agenda.in(LATENCY_MS.request, () => {
+    this.#world.agenda.in(this.#world.latency.request, () => {
       const asked = { ...need, outcomes, scope: SCOPE, endpoint_id: "ep", run_id: this.#run.id, model: "model" };
       this.#policy = takeLease(this.#policy, this.#run.endpoint.ask(asked, this.#run), this.#now);
       this.#asksEndpoint = false;
@@ -126,7 +125,7 @@ export class RunLeasesModel {
     this.#asksAccount = true;
     this.#rollouts = beginAsk(this.#rollouts, rollouts, this.#now);
     this.#messages = beginAsk(this.#messages, messages, this.#now);
-    this.#world.agenda.in(LATENCY_MS.request, () => {
+    this.#world.agenda.in(this.#world.latency.request, () => {
       const asked = { scope: SCOPE, run_id: this.#run.id, rollouts, messages, judgements: NO_JUDGES };
       const granted = this.#run.account.ask(asked, this.#run);
       this.#rollouts = takeLease(this.#rollouts, granted.rollouts, this.#now);

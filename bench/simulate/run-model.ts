@@ -23,7 +23,7 @@ import { Follower } from "./follower.ts";
 import { type GatheredModelCall, GathererModel } from "./gatherer-model.ts";
 import type { AccountModel, EndpointModel } from "./grantors.ts";
 import { PlayerModel, type RolloutModel } from "./player-model.ts";
-import { COSTS, LATENCY_MS } from "./policies.ts";
+import { COSTS } from "./policies.ts";
 import type { Message } from "./queue-model.ts";
 import { type Leasing, RunLeasesModel } from "./run-leases-model.ts";
 import type { World } from "./world.ts";
@@ -57,6 +57,7 @@ export class RunModel implements Leasing {
   #finished = 0;
   #segmented = 0;
   #hosts = 0;
+  #startMessages = 0;
   #settledAt: number | null = null;
   #ticksSoon = false;
   #armedAt: number | null = null;
@@ -138,12 +139,12 @@ export class RunModel implements Leasing {
     }
     this.#request();
     call.effect();
-    if (call.replied !== undefined) this.#world.agenda.in(LATENCY_MS.request / 2, call.replied);
+    if (call.replied !== undefined) this.#world.agenda.in(this.#world.latency.request / 2, call.replied);
   }
 
   /** How much longer a consumer waits for a call, at most. */
   get #gatheringMs(): number {
-    return this.#gatherers.length > 0 ? GATHER_MS + LATENCY_MS.request : 0;
+    return this.#gatherers.length > 0 ? GATHER_MS + this.#world.latency.request : 0;
   }
 
   #rows(count: number): void {
@@ -254,9 +255,11 @@ export class RunModel implements Leasing {
     const keys = rollouts.map(({ key }) => key);
     const { run_requests, r2_class_b } = COSTS.start_message;
     this.#starting.sent(keys);
+    const reads = this.#startMessages % this.#world.work.objectsPerIsolate === 0 ? r2_class_b : 0;
+    this.#startMessages += 1;
     return {
       part: partOfStarts(rollouts.length),
-      workMs: (run_requests + 1) * LATENCY_MS.request + this.#gatheringMs + r2_class_b * LATENCY_MS.r2Read,
+      workMs: (run_requests + 1) * this.#world.latency.request + this.#gatheringMs + reads * this.#world.latency.r2Read,
       begin: () => {
         if (run_requests !== 1) throw new Error("a start message has other calls than the model");
         const effect = () => {
@@ -265,7 +268,7 @@ export class RunModel implements Leasing {
           if (wasFull) this.#soon();
         };
         this.#call(keys[0] ?? 0, { effect });
-        traffic.count("r2 class B", this.#now, r2_class_b);
+        traffic.count("r2 class B", this.#now, reads);
       },
       end: () => {
         for (const [player, of] of Map.groupBy(rollouts, (rollout) => rollout.player)) player.start(of);
@@ -302,8 +305,8 @@ export class RunModel implements Leasing {
       const message: Message = {
         part: partOfScores(of),
         workMs:
-          run_requests * (LATENCY_MS.request + this.#gatheringMs) +
-          Math.ceil(reads / LIMITS.parallelFetches) * LATENCY_MS.r2Read,
+          run_requests * (this.#world.latency.request + this.#gatheringMs) +
+          Math.ceil(reads / LIMITS.parallelFetches) * this.#world.latency.r2Read,
         begin: () => this.#call(this.#finished, { effect: () => undefined }),
         end: () => {
           if (run_requests !== 2) throw new Error("a message to score has other calls than the model");
@@ -344,9 +347,9 @@ export class RunModel implements Leasing {
       const message: Message = {
         part: COMPUTES,
         workMs:
-          run_requests * LATENCY_MS.request +
-          r2_class_a * LATENCY_MS.r2Write +
-          Math.ceil(reads / LIMITS.parallelFetches) * LATENCY_MS.r2Read,
+          run_requests * this.#world.latency.request +
+          r2_class_a * this.#world.latency.r2Write +
+          Math.ceil(reads / LIMITS.parallelFetches) * this.#world.latency.r2Read,
         begin: () => this.#request(),
         end: () => {
           this.#request(run_requests - 1);
@@ -443,7 +446,7 @@ export class RunModel implements Leasing {
       row.asks += 1;
     }
     this.#rows(2 * rows.length);
-    return rows.length === 0 ? 0 : LATENCY_MS.request;
+    return rows.length === 0 ? 0 : this.#world.latency.request;
   }
 
   #writeRow(then: () => void): void {
@@ -459,7 +462,7 @@ export class RunModel implements Leasing {
     }
     const version = this.#rowVersion;
     this.#world.traffic.count("d1 write: rows of runs", this.#now, COSTS.run_row.d1_writes);
-    this.#world.agenda.in(LATENCY_MS.d1, () => {
+    this.#world.agenda.in(this.#world.latency.d1, () => {
       if (this.#rowVersion === version) this.#rowStaleAt = null;
       this.#rowTriedAt = this.#now;
       this.#rows(1);

@@ -1,6 +1,7 @@
 /** What the models of one simulation share: the clock, the counts, the queues, and the kind of work. */
 import { SHARDS } from "../../src/core/run-queues.ts";
 import { Agenda } from "./agenda.ts";
+import { LATENCY_MS, type Latency } from "./policies.ts";
 import { QueuesModel } from "./queue-model.ts";
 import { SettingsModel } from "./settings-model.ts";
 import { Traffic } from "./traffic.ts";
@@ -19,8 +20,13 @@ export interface Work {
   readonly trajectoryBytes: number;
   /** A client follows the events of each run. */
   readonly followed: boolean;
-  /** How many objects that play rollouts share an isolate, and with it what it keeps of D1. */
+  /**
+   * How many objects that play rollouts share an isolate, and with it what it keeps of D1. So many start messages of a
+   * run share one, too, and with it the rows of the dataset.
+   */
   readonly objectsPerIsolate: number;
+  /** Absent: as assumed inside Cloudflare. */
+  readonly latency?: Latency;
 }
 
 /** Lease functions treat 0 as "never". */
@@ -30,6 +36,7 @@ export class World {
   readonly agenda = new Agenda(START_MS);
   readonly traffic: Traffic;
   readonly work: Work;
+  readonly latency: Latency;
   readonly groups: QueuesModel;
   readonly scores: QueuesModel;
   readonly segments: QueuesModel;
@@ -42,11 +49,12 @@ export class World {
   /** `warmUpMs`: counts begin after this time. */
   constructor(work: Work, warmUpMs: number) {
     this.work = work;
+    this.latency = work.latency ?? LATENCY_MS;
     this.from = START_MS + warmUpMs;
     this.traffic = new Traffic(this.from);
-    this.groups = new QueuesModel("rollout-groups", SHARDS, this.agenda, this.traffic);
-    this.scores = new QueuesModel("rollout-scores", SHARDS, this.agenda, this.traffic);
-    this.segments = new QueuesModel("run-segments", 1, this.agenda, this.traffic);
+    this.groups = new QueuesModel("rollout-groups", SHARDS, this);
+    this.scores = new QueuesModel("rollout-scores", SHARDS, this);
+    this.segments = new QueuesModel("run-segments", 1, this);
   }
 
   get queues(): readonly QueuesModel[] {

@@ -40,7 +40,7 @@ interface KeptLimits {
  * batches one after another, so each message waits for all earlier ones.
  */
 export const MESSAGES_DEPLOYED = 1000;
-const MESSAGES_LOCAL = 6;
+export const MESSAGES_LOCAL = 6;
 /** Twice the number that is worked on at a time, so that the next batch is ready when one is done. */
 const JUDGEMENTS_LOCAL = 48;
 const LIMITS_KEPT_MS = 5 * 60_000;
