@@ -32,8 +32,7 @@ export function requestsOf(counts: Counts): Requests {
 }
 
 export function requestsIn({ traffic, queues }: World): Requests {
-  const sumOf = (beginning: string) =>
-    traffic.names(beginning).reduce((sum, name) => sum + traffic.counted(name), 0);
+  const sumOf = (beginning: string) => traffic.names(beginning).reduce((sum, name) => sum + traffic.counted(name), 0);
   const messages = queues.map(({ name }) => [`messages to ${name}`, sumOf(`messages ${name}`)] as const);
   return {
     "requests to RunObject": traffic.sum("run"),
@@ -41,7 +40,7 @@ export function requestsIn({ traffic, queues }: World): Requests {
     "requests to EndpointObject": traffic.sum("endpoint"),
     "requests to AccountObject": traffic.sum("account"),
     ...Object.fromEntries(messages),
-    "reads of D1": sumOf("d1 read"),
+    "reads of D1": sumOf("d1 read") - traffic.counted("d1 read: keys of followers"),
     "writes of D1": sumOf("d1 write"),
     "R2, class A": traffic.counted("r2 class A"),
     "R2, class B": traffic.counted("r2 class B"),

@@ -17,7 +17,6 @@ import type { Shape } from "./shape.ts";
 const FIRST: Shape = { rollouts: 48, turns: 2, turnMs: 1 };
 /** Longer than a run waits before it writes its row. */
 const QUIET_MS = 2000;
-const LOOK_EVERY_MS = 1000;
 
 export interface Memory {
   /** MiB of workerd before the run, and with all rollouts in flight. */
@@ -31,8 +30,6 @@ export interface Played {
   readonly counts: Counts;
   readonly memory: Memory;
   readonly seconds: { readonly until_all_in_flight: number; readonly in_all: number };
-  /** Median milliseconds of a request that only the Worker answers, during the run: what each of its calls waits for. */
-  readonly request_ms: number;
 }
 
 export async function play(shape: Shape, log: (line: string) => void): Promise<Played> {
@@ -71,8 +68,7 @@ interface Stage {
 }
 
 async function measured(platform: Platform, before: Counts, { client, held, shape, log }: Stage): Promise<Played> {
-  const [idleMib, from, over] = [residentMib(platform), performance.now(), new AbortController()];
-  const looks = lookAt(platform.url, over.signal);
+  const [idleMib, from] = [residentMib(platform), performance.now()];
   const full = held.allInFlight.then((): [Memory, number] => {
     const [atOnce, ms] = [residentMib(platform), performance.now() - from];
     log(`${shape.rollouts} rollouts are in flight after ${(ms / 1000).toFixed(1)} s`);
@@ -82,22 +78,8 @@ async function measured(platform: Platform, before: Counts, { client, held, shap
     return [{ ...sizes, open_files: openFiles(platform.workerdPid()) }, ms];
   });
   const [[memory, filledMs]] = await Promise.all([full, finish(client, "held", shape)]);
-  over.abort();
-  const ms = (await looks).toSorted((one, other) => one - other);
   const seconds = { until_all_in_flight: filledMs / 1000, in_all: (performance.now() - from) / 1000 };
-  return { counts: await settled(platform.url, before), memory, seconds, request_ms: ms[ms.length >> 1] ?? 0 };
-}
-
-/** Milliseconds of requests, one after another. */
-async function lookAt(url: string, over: AbortSignal): Promise<number[]> {
-  const looks: number[] = [];
-  while (!over.aborted) {
-    const from = performance.now();
-    await countsOf(url);
-    looks.push(performance.now() - from);
-    await pause(LOOK_EVERY_MS);
-  }
-  return looks;
+  return { counts: await settled(platform.url, before), memory, seconds };
 }
 
 /** Plays the run to its end, and follows it. */

@@ -8,39 +8,76 @@ import { type Shape, turnTimes } from "./shape.ts";
 
 /** Longer than the run takes. */
 const MOST_MS = 4 * 3600_000;
+/** Most requests wait for the object of the run, which has the most to do. Reads of D1 do not. */
+const D1_QUICKER = 3;
+/** A request takes from so long to so long; halved so often. */
+const [REQUEST_MS, STEPS] = [[1, 2000], 10] as const;
 const CALL_TIMEOUT_MS = 600_000;
 /** Of two to four short turns. */
 const TRAJECTORY_BYTES = 3000;
 
-/** `requestMs`: of a request to the process that does everything. D1, R2 and queues are objects of that process, too. */
-export function simulateAtOnce(shape: Shape, requestMs: number): World {
+/** Milliseconds of the run that was played. */
+export interface Pace {
+  /** From its begin until all rollouts were in flight. */
+  readonly filledAfterMs: number;
+  /** From then to its end. */
+  readonly endedAfterMs: number;
+}
+
+/** Requests and turns take as long as they must have taken where they were played, so that both runs take as long. */
+export function simulateAtOnce(shape: Shape, { filledAfterMs, endedAfterMs }: Pace): World {
+  let [least, most]: [number, number] = [...REQUEST_MS];
+  for (let step = 0; step < STEPS; step += 1) {
+    const middle = (least + most) / 2;
+    if (simulate(shape, middle).filledAfterMs < filledAfterMs) least = middle;
+    else most = middle;
+  }
+  const first = simulate(shape, least);
+  return simulate({ ...shape, turnMs: (shape.turnMs * endedAfterMs) / first.endedAfterMs }, least).world;
+}
+
+/** `requestMs`: of a request to the process that does everything. D1, R2 and queues are objects of it, too. */
+function simulate(shape: Shape, requestMs: number) {
   const { rollouts, turns } = shape;
   const turnMs = turnTimes(shape);
   const held: (() => void)[] = [];
-  let [arrived, answers] = [0, false];
+  let [arrived, fullAt, settledAt] = [0, 0, 0];
   const world = new World(
     {
       ...{ turns, turnMs, callTimeoutMs: CALL_TIMEOUT_MS, followed: true },
       ...{ perShard: LIMITS.rolloutsPerShard, trajectoryBytes: TRAJECTORY_BYTES },
-      latency: { request: requestMs, r2Read: requestMs, r2Write: requestMs, d1: 2 * requestMs, queue: requestMs },
+      latency: {
+        request: requestMs,
+        r2Read: requestMs,
+        r2Write: requestMs,
+        d1: requestMs / D1_QUICKER,
+        queue: requestMs,
+      },
       // Locally all objects share one.
       objectsPerIsolate: Number.POSITIVE_INFINITY,
       answer: (agenda, answered) => {
         arrived += 1;
-        if (answers) {
+        if (fullAt > 0) {
           agenda.in(turnMs(), answered);
           return;
         }
         held.push(answered);
         if (arrived < rollouts) return;
-        answers = true;
+        fullAt = agenda.now;
         for (const each of held.splice(0)) agenda.in(turnMs(), each);
       },
     },
     0,
   );
-  const of = { account: new AccountModel(world, MESSAGES_LOCAL), endpoint: new EndpointModel(world, null), settings: "at once" };
-  new RunModel(world, { rollouts, maxConcurrent: rollouts, ...of }).create();
+  const of = {
+    account: new AccountModel(world, MESSAGES_LOCAL),
+    endpoint: new EndpointModel(world, null),
+    settings: "at once",
+  };
+  const onSettled = () => {
+    settledAt = world.agenda.now;
+  };
+  new RunModel(world, { rollouts, maxConcurrent: rollouts, ...of, onSettled }).create();
   world.agenda.run(world.from + MOST_MS);
-  return world;
+  return { world, filledAfterMs: fullAt - world.from, endedAfterMs: settledAt - fullAt };
 }

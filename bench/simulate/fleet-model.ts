@@ -11,7 +11,6 @@ import { Numbers } from "../../src/fleets/numbers.ts";
 import { type Caller, PlaceBlock } from "../../src/fleets/place-block.ts";
 import type { BlockAsk, CallKind, GrantedBlock } from "../../src/fleets/rpc.ts";
 import { type FleetState, newFleet, setReplicas, withReplica } from "../../src/fleets/state.ts";
-import { LATENCY_MS } from "./policies.ts";
 import type { Meter } from "./traffic.ts";
 import type { World } from "./world.ts";
 
@@ -146,9 +145,9 @@ export class HolderModel {
       waiting.map(({ caller }) => caller),
       agenda.now,
     );
-    agenda.in(LATENCY_MS.request / 2, () => {
+    agenda.in(this.#world.latency.request / 2, () => {
       const reply = this.#fleet.renew(ask);
-      agenda.in(LATENCY_MS.request / 2, () => {
+      agenda.in(this.#world.latency.request / 2, () => {
         for (const [at, lease] of this.#block.accept(reply, agenda.now).entries()) {
           if (lease.kind === "go") waiting[at]?.begin(lease.number, lease.replica_id);
         }

@@ -1,7 +1,6 @@
 /** A gatherer of a run (src/kernel/run/gatherer.ts): it sends the calls of many callers to the run's object in one. */
 import { gatherWaitMs } from "../../src/kernel/kit/gather-wait.ts";
 import { CALLS_TOGETHER } from "../../src/kernel/run/gathering.ts";
-import { LATENCY_MS } from "./policies.ts";
 import type { World } from "./world.ts";
 
 export interface GatheredModelCall {
@@ -44,12 +43,12 @@ export class GathererModel {
     const calls = this.#waiting.splice(0);
     if (calls.length === 0) return;
     this.#sentAt = agenda.now;
-    agenda.in(LATENCY_MS.request / 2, () => {
+    agenda.in(this.#world.latency.request / 2, () => {
       this.#arrive();
       for (const { effect } of calls) effect();
     });
     // Back here, and from here to the callers.
-    agenda.in(LATENCY_MS.request * 1.5, () => {
+    agenda.in(this.#world.latency.request * 1.5, () => {
       for (const { replied } of calls) replied?.();
     });
   }
