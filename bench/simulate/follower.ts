@@ -5,6 +5,9 @@ import type { AccountModel } from "./grantors.ts";
 import { COSTS } from "./policies.ts";
 import type { World } from "./world.ts";
 
+/** Of its key and of its project. */
+const READS_OF_LOOK = 2;
+
 export class Follower {
   readonly #world: World;
   readonly #account: AccountModel;
@@ -41,7 +44,7 @@ export class Follower {
     this.#account.askVersion(COSTS.isolate.version_requests);
     if (this.#keyReadAt === null || agenda.now - this.#keyReadAt >= SETTINGS_AGE_MS) {
       this.#keyReadAt = agenda.now;
-      traffic.count("d1 read: keys of followers", agenda.now);
+      traffic.count("d1 read: keys of followers", agenda.now, READS_OF_LOOK);
     }
     agenda.in(LOOK_MS, () => this.#look());
   }
