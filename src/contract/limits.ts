@@ -116,6 +116,8 @@ export const LIMITS = {
   nameCharacters: 200,
   /** Environments of a group, including those of nested groups: each has its own figures in every report and step. */
   groupMembers: 64,
+  /** The largest sampling ratio of a member in a training run. */
+  memberRatio: 1_000_000,
   /** The scores of a rollout, and their notes on its turns, as JSON. */
   scoresCharacters: 64 * KIB,
   stepsCharacters: 512 * KIB,
@@ -257,6 +259,8 @@ export const LIMITS = {
   trainingGroup: 400,
   batchRollouts: 65_536,
   holdoutTasks: 10_000,
+  /** Evals of one training run that have intervals of their own. */
+  trainingEvals: 16,
   rolloutsPerRun: 1_000_000,
   /** A million dollars: all sums up to it are exact. */
   maxCostMicros: 1_000_000_000_000,

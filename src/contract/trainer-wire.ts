@@ -79,6 +79,10 @@ export const BatchManifest = named("BatchManifest", {
   estimator: z
     .object({ name: z.string(), version: z.int(), params: AnyObject })
     .meta({ example: { name: "mean", version: 1 } }),
+  estimators: z
+    .record(z.string(), z.object({ name: z.string(), version: z.int(), params: AnyObject }))
+    .optional()
+    .describe("by the `env` of rows, if members of a group of environments have settings of their own"),
   environment: z.string().meta({ example: "gsm8k@1.0.0" }),
   model: z.string().meta({ example: "qwen3-4b" }),
   sampling: AnyObject.meta({ example: { temperature: 1, top_p: 1 } }),

@@ -6,6 +6,7 @@ import * as z from "zod";
 import { EvalRequest, refusePlace } from "./eval-request.ts";
 import type { JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
+import type { MemberRows } from "./member-rows.ts";
 import { AnyObject, Count, NonEmpty, Positive, Share, Step } from "./primitives.ts";
 import { nameKeyOf } from "./published-environment.ts";
 import { type Sampling, trainingSampling } from "./sampling.ts";
@@ -80,9 +81,44 @@ const {
   ...shared
 } = EvalRequest.shape;
 
+/** Settings of one member of a group of environments. */
+const MemberRequest = z.strictObject({
+  ratio: z
+    .number()
+    .positive()
+    .max(LIMITS.memberRatio)
+    .optional()
+    .describe("weight among the members: its share of the groups that are opened; set it for every member or for none"),
+  group_size: Positive.max(LIMITS.trainingGroup).optional().describe("default: the run's group_size"),
+  advantage: Advantage.optional().describe("default: the run's advantage"),
+});
+
 export const InitialWeights = z.strictObject({
   location: ShownText.max(2048).describe("as the fleet's update mode expects it"),
 });
+
+const EVAL_FIELDS = {
+  every: Step.describe("steps between evals"),
+  environment: NonEmpty.optional().describe("default: the run's own, with the run's rows in the run's order"),
+  environment_args: AnyObject.optional(),
+  num_examples: Positive.max(10_000).default(200),
+  rollouts_per_example: Positive.max(LIMITS.groupSize).default(1),
+  at_start: z.boolean().default(true),
+};
+const TrainingEval = z.strictObject(EVAL_FIELDS);
+
+const NamedEval = z.strictObject({
+  name: ShownText.min(1)
+    .max(LIMITS.nameCharacters)
+    .optional()
+    .describe("its name in the series, `eval/{name}/reward`; default: its environment"),
+  ...EVAL_FIELDS,
+  dataset: NonEmpty.optional().describe(
+    "an uploaded dataset by id or name, instead of the environment's rows for evals",
+  ),
+});
+/** One of a training run's evals, as it was requested. */
+export type AskedEval = z.output<typeof NamedEval>;
 
 const TrainingFields = z.strictObject({
   kind: z.literal("training"),
@@ -96,6 +132,13 @@ const TrainingFields = z.strictObject({
   batch_size: BatchSize.default({ rollouts: 128 }).describe("rollouts or tokens of one step"),
   advantage: Advantage.prefault({ name: "mean" }),
   length_penalty: LengthPenalty.nullable().default(null),
+  members: z
+    .record(NonEmpty.max(LIMITS.nameCharacters), MemberRequest)
+    .refine((members) => Object.keys(members).length <= LIMITS.groupMembers, {
+      error: `at most ${LIMITS.groupMembers} members`,
+    })
+    .optional()
+    .describe("for a group of environments: settings by the name of the member"),
   filters: z
     .strictObject({
       zero_variance: z
@@ -119,22 +162,24 @@ const TrainingFields = z.strictObject({
   holdout: Count.max(LIMITS.holdoutTasks)
     .default(0)
     .describe("tasks never trained on: the first tasks of an eval with the run's environment, rows, seed and order"),
-  eval: z
-    .strictObject({
-      every: Step.describe("steps between evals"),
-      environment: NonEmpty.optional().describe("default: the run's own, with the run's rows in the run's order"),
-      environment_args: AnyObject.optional(),
-      num_examples: Positive.max(10_000).default(200),
-      rollouts_per_example: Positive.max(LIMITS.groupSize).default(1),
-      at_start: z.boolean().default(true),
-    })
-    .optional(),
+  eval: TrainingEval.optional().describe("the same as evals with one entry"),
+  evals: z
+    .array(NamedEval)
+    .min(1)
+    .max(LIMITS.trainingEvals)
+    .optional()
+    .describe("evals of the run's weights, each with an interval of its own"),
 });
-export const TrainingRequest = TrainingFields.superRefine(refusePlace).superRefine((asked, context) => {
-  if (asked.initial_weights === undefined || asked.fleet !== undefined) return;
-  const message = "needs a fleet: the platform cannot load weights on an endpoint";
-  context.addIssue({ code: "custom", path: ["initial_weights"], message });
-});
+export const TrainingRequest = TrainingFields.superRefine(refusePlace)
+  .superRefine((asked, context) => {
+    if (asked.initial_weights === undefined || asked.fleet !== undefined) return;
+    const message = "needs a fleet: the platform cannot load weights on an endpoint";
+    context.addIssue({ code: "custom", path: ["initial_weights"], message });
+  })
+  .superRefine(({ eval: one, evals }, context) => {
+    if (one === undefined || evals === undefined) return;
+    context.addIssue({ code: "custom", path: ["evals"], message: "cannot be combined with eval: add it to evals" });
+  });
 export type TrainingRequest = z.output<typeof TrainingRequest>;
 export type TrainingRequestInput = z.input<typeof TrainingRequest>;
 
@@ -155,9 +200,28 @@ export interface TrainingSpec
   readonly min_group_size: number;
   readonly zero_variance: TrainingRequest["filters"]["zero_variance"];
   readonly eval: TrainingRequest["eval"] | null;
+  /** Several evals; absent in a run with `eval`, or with none. */
+  readonly evals?: readonly AskedEval[];
   readonly initial_weights?: NonNullable<TrainingRequest["initial_weights"]>;
+  /** All members of a group of environments, if the request has settings of any; absent if it has not. */
+  readonly members?: readonly TrainedMember[];
   /** The sampling arguments of its calls, without the version's salt, as reported in batches. */
   readonly sampling?: Sampling;
+}
+
+/** A member of a group of environments, with its settings. */
+export interface TrainedMember {
+  readonly name: string;
+  readonly group_size: number;
+  readonly min_group_size: number;
+  readonly advantage: Advantage;
+  /** Present in all members if groups are opened by ratio; absent if they are opened in the order of the rows. */
+  readonly share?: MemberShare;
+}
+
+export interface MemberShare {
+  readonly ratio: number;
+  readonly rows: MemberRows;
 }
 
 /** What was created for the run's trainer when the run was accepted, as the run stores it. */
@@ -166,19 +230,37 @@ export interface StoredTrainer {
   readonly base_url: string;
 }
 
-type Players = readonly { readonly sampling: Sampling }[];
+type Players = readonly {
+  readonly sampling: Sampling;
+  readonly member: string | null;
+  readonly rows?: MemberRows | null;
+}[];
+
+/** All evals of a run; the index in this list identifies an eval. */
+export function evalsOf(asked: Pick<TrainingSpec, "eval" | "evals"> | undefined): readonly AskedEval[] {
+  return asked?.evals ?? (asked?.eval ? [asked.eval] : []);
+}
+
+/** The name of an eval in the series. */
+export function evalName(
+  { name, environment }: Pick<AskedEval, "name" | "environment">,
+  own: { readonly id: string },
+): string {
+  return name ?? environment ?? own.id;
+}
 
 /** Whether evals use the run's own environment: then they have the run's arguments, and its rows in its order. */
 export function evalsOwn(
-  { environment }: Pick<NonNullable<TrainingSpec["eval"]>, "environment">,
+  { environment, dataset }: Pick<AskedEval, "environment" | "dataset">,
   { id }: { readonly id: string },
 ): boolean {
+  if (dataset !== undefined) return false;
   return environment === undefined || nameKeyOf(environment.split("@")[0] ?? "") === nameKeyOf(id);
 }
 
 /** What an eval of the training run `of` plays: by default its environment, with its arguments and row order. */
 export function evalPlayed(
-  { environment, environment_args, num_examples, rollouts_per_example }: NonNullable<TrainingSpec["eval"]>,
+  { environment, environment_args, num_examples, rollouts_per_example, dataset }: AskedEval,
   of: {
     readonly environment: { readonly id: string; readonly version: string };
     readonly environment_args: JsonObject;
@@ -189,8 +271,9 @@ export function evalPlayed(
   return {
     environment: environment ?? `${id}@${version}`,
     environment_args: environment_args ?? (environment === undefined ? of.environment_args : {}),
-    shuffle: of.shuffle && evalsOwn({ environment }, of.environment),
+    shuffle: of.shuffle && evalsOwn({ environment, dataset }, of.environment),
     ...{ num_examples, rollouts_per_example },
+    ...(dataset !== undefined && { dataset }),
   };
 }
 
@@ -203,9 +286,32 @@ export function trainingSpecOf(asked: TrainingRequest, players: Players): Traini
     min_group_size: asked.min_group_size ?? Math.min(2, asked.group_size),
     zero_variance: asked.filters.zero_variance,
     eval: asked.eval ?? null,
+    ...(asked.evals !== undefined && { evals: asked.evals }),
     ...(asked.initial_weights !== undefined && { initial_weights: asked.initial_weights }),
+    ...(asked.members !== undefined && { members: membersOf(asked, asked.members, players) }),
     sampling: samplingOf(players, asked.sampling),
   };
+}
+
+/** Groups are opened by ratio if any member has a ratio or a group size. Without ratios, they are the members' rows. */
+function membersOf(
+  asked: TrainingRequest,
+  settings: NonNullable<TrainingRequest["members"]>,
+  players: Players,
+): TrainedMember[] {
+  const shared = Object.values(settings).some((own) => own.ratio !== undefined || own.group_size !== undefined);
+  const endless = players.some(({ rows }) => rows?.length === null);
+  return players.map(({ member, rows }) => {
+    const name = member ?? "";
+    const own = Object.hasOwn(settings, name) ? (settings[name] ?? {}) : {};
+    const { group_size = asked.group_size, advantage = asked.advantage, ratio } = own;
+    const usual = endless ? 1 : (rows?.length ?? 1);
+    return {
+      ...{ name, group_size, advantage },
+      min_group_size: asked.min_group_size ?? Math.min(2, group_size),
+      ...(shared && rows != null && { share: { ratio: ratio ?? usual, rows } }),
+    };
+  });
 }
 
 /**

@@ -75,13 +75,29 @@ export const TrainingView = named("Training", {
       },
     }),
   evals: z
-    .array(z.object({ step: Count, run_id: z.string(), policy_version: Version }))
-    .meta({ example: [{ step: 40, run_id: "run_01ks2h9zrd7mxw3f0tbn8vc5zb3k7p4mxq", policy_version: 40 }] }),
+    .array(z.object({ name: z.string(), step: Count, run_id: z.string(), policy_version: Version }))
+    .describe("evals that were started; `name` as in the series: eval/{name}/reward")
+    .meta({
+      example: [{ name: "gsm8k", step: 40, run_id: "run_01ks2h9zrd7mxw3f0tbn8vc5zb3k7p4mxq", policy_version: 40 }],
+    }),
   group_size: Count.meta({ example: 8 }),
   min_group_size: Count.meta({ example: 2 }),
   batch_size: BatchSize.meta({ example: { rollouts: 128 } }),
   advantage: Advantage,
   length_penalty: LengthPenalty.nullable(),
+  members: z
+    .array(
+      z.object({
+        name: z.string(),
+        ratio: z.number().nullable().describe("null if groups are opened in the order of the rows"),
+        group_size: Count,
+        min_group_size: Count,
+        advantage: Advantage,
+        groups_opened: Count.nullable().describe("null if groups are opened in the order of the rows"),
+      }),
+    )
+    .optional()
+    .describe("the members of a group of environments, if the request has settings of any"),
   curriculum: Curriculum,
   holdout: Count.meta({ example: 256 }),
   initial_weights: InitialWeights.optional().describe("location of version 0, if the run sets it"),

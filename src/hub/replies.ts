@@ -122,6 +122,10 @@ const Player = z.object({
   maxTurns: z.int(),
   maxSeqLen: Count.nullable(),
   timeoutMs: z.number().positive().nullable(),
+  rows: z
+    .object({ first: Count, step: Count.min(1), length: Count.nullable() })
+    .nullable()
+    .exactOptional(),
 });
 const Description = z.object({
   needs: Needs,

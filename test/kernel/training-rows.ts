@@ -8,7 +8,7 @@ import type { GroupSamples, TrainerSnapshot, TrainingSpec } from "../../src/kern
 import type { RolloutReport, RunSpec } from "../../src/kernel/messages/wire.ts";
 import { answer, dispatch, score } from "../../src/kernel/run/accounting.ts";
 import { ACCOUNTING_HOOKS } from "../../src/kernel/run/object.ts";
-import { pendingOf } from "../../src/kernel/run/standing.ts";
+import { groupSizeIn, pendingOf } from "../../src/kernel/run/standing.ts";
 import { RunStore } from "../../src/kernel/run/store.ts";
 import { cutBatches } from "../../src/kernel/run/training/batches.ts";
 import { takeNews } from "../../src/kernel/run/training/news.ts";
@@ -76,19 +76,21 @@ export class TrainingByHand {
     this.store.transaction(() => {
       const members = count - pendingOf(this.spec, this.store.head());
       openGroups(this.store, this.spec, this.#tasks, members);
-      dispatch(this.store, this.spec, count, idOf, this.now);
+      const opened = Math.min(count, pendingOf(this.spec, this.store.head()));
+      dispatch(this.store, this.spec, opened, idOf, this.now);
     });
     return count;
   }
 
   answer(row: RolloutEntry, how: Pick<RolloutReport, "failure" | "cancelled"> = RIGHT): void {
-    answer(this.store, this.spec, reportOf(row, how), this.now);
+    const member = this.store.training.group(row.group_index)?.member ?? null;
+    answer(this.store, this.spec, { ...reportOf(row, how), ...(member !== null && { member }) }, this.now);
   }
 
   /** Scores a group whose members have all answered; other groups are unchanged. */
   score(index: number, rewards: readonly (number | null)[], samples = true): void {
     const rows = this.group(index);
-    const whole = rows.length === this.spec.rollouts_per_example;
+    const whole = rows.length === groupSizeIn(this.store, this.spec, index);
     if (!whole || rows.some(({ status }) => status === "running")) return;
     const waiting = rows.filter(({ status }) => status === "scoring");
     const members = waiting.map((row) => scoreOf(row, rewards[row.slot] ?? null));

@@ -7,7 +7,7 @@ import type { StepMetrics, TrainingView } from "../../contract/training-view.ts"
 import { bestText, countText, durationText } from "../terminal/format.ts";
 import { type PlotSize, type RewardPoint, rewardPlot, smoothed } from "../terminal/reward-plot.ts";
 import { painter, type Terminal } from "../terminal/terminal.ts";
-import { cutTo, displayWidth } from "../terminal/text.ts";
+import { cutTo, displayWidth, safeLine } from "../terminal/text.ts";
 
 export interface TrainingProgress {
   readonly run: RunView;
@@ -91,8 +91,21 @@ function partsOf({ run, training, series, pace }: TrainingPicture): Part[] {
     partOf(5, rolloutsPerSecond, (rate) => `${rateText(rate)} rollouts/s`),
     waiting === undefined ? null : { rank: 3, text: `trainer ${waiting}` },
     not_training === undefined ? null : { rank: 7, text: not_training },
+    ...evalParts(series),
   ];
   return parts.filter((part) => part !== null);
+}
+
+/** The latest value of each of the run's evals. */
+function evalParts(series: readonly StepMetrics[]): Part[] {
+  const latest = new Map<string, number>();
+  for (const { values } of series) {
+    for (const [name, value] of Object.entries(values)) {
+      const [, evaluation] = /^eval\/(.+)\/reward$/.exec(name) ?? [];
+      if (evaluation !== undefined && value !== null) latest.set(evaluation, value);
+    }
+  }
+  return [...latest].map(([name, value]) => ({ rank: 8, text: `eval ${safeLine(name)} ${value.toFixed(3)}` }));
 }
 
 /** Why the run does not progress, if it does not. */

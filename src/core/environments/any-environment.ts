@@ -2,6 +2,7 @@
 
 import { asEnvError, type SerializedError, serializeError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/json.ts";
+import type { MemberRows } from "../../contract/member-rows.ts";
 import type { Messages, ToolDefinition } from "../../contract/messages.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { Parser } from "../parsers/parser.ts";
@@ -26,6 +27,8 @@ export interface AnyEnvironment {
   readonly players: readonly PlayedEnvironment[];
   /** Names of the playing members of a group, as reports and training series use them; empty for other environments. */
   readonly members: readonly string[];
+  /** In a group: the rows of each of `members` in its dataset; null if they come with the run. */
+  memberRows?(): readonly MemberRows[] | null;
   /** The environment that plays a row, and the row as it sees it. Throws RangeError if there is none. */
   route(row: RoutedRow): Route;
 }

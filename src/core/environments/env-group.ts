@@ -10,6 +10,7 @@
 import * as z from "zod";
 import { isRecord, type Json, type JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import type { MemberRows } from "../../contract/member-rows.ts";
 import { type AnyRubric, Rubric, RubricGroup, type ScoreFunction } from "../rubrics/rubric.ts";
 import type { AnyEnvironment, PlayedEnvironment, Route } from "./any-environment.ts";
 import type { Cleanup, GroupArgs, Need, RewardArgs, RoutedRow, ScoringArgs, TaskRow } from "./contract.ts";
@@ -56,6 +57,10 @@ export class EnvGroup implements AnyEnvironment {
 
   get players(): readonly PlayedEnvironment[] {
     return [...this.#environments.values()].flatMap((environment) => environment.players);
+  }
+
+  memberRows(): readonly MemberRows[] | null {
+    return this.dataset.kind === "uploaded" ? null : rowsOfMembers([...this.#environments.values()]);
   }
 
   route(row: RoutedRow): Route {
@@ -156,6 +161,23 @@ function groupDataset(members: readonly Member[]): Dataset<unknown> {
   const length = lengths.reduce<number>((sum, each) => sum + (each ?? 0), 0);
   const row = (index: number, random: () => number) => made(inOrder(members, index), random);
   return dataset(schema, { length, row });
+}
+
+/** Where `groupDataset` has the rows of each playing member: none of the datasets is uploaded. */
+function rowsOfMembers(environments: readonly AnyEnvironment[]): MemberRows[] {
+  const inTurns = environments.some(({ dataset }) => dataset.length === null);
+  let before = 0;
+  return environments.flatMap((environment, at) => {
+    const { length } = environment.dataset;
+    const outer = inTurns ? { first: at, step: environments.length } : { first: before, step: 1 };
+    before += length ?? 0;
+    const own = environment.memberRows?.() ?? [{ first: 0, step: 1, length }];
+    return own.map((rows) => ({
+      first: outer.first + outer.step * rows.first,
+      step: outer.step * rows.step,
+      length: rows.length,
+    }));
+  });
 }
 
 function inTurn(members: readonly Member[], index: number): MemberRow {

@@ -9,6 +9,7 @@
  */
 import type { SerializedError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/json.ts";
+import type { MemberRows } from "../../contract/member-rows.ts";
 import type { ToolDefinition } from "../../contract/messages.ts";
 import type { PublishedVersion } from "../../contract/published-environment.ts";
 import type { EnvironmentView } from "../../contract/run.ts";
@@ -107,6 +108,11 @@ export interface PlayerDescription {
   readonly maxSeqLen: number | null;
   /** Milliseconds that a rollout may take; null: no limit. */
   readonly timeoutMs: number | null;
+  /**
+   * Which rows of the group's dataset it plays; null if they come with the run or cannot be made. Absent in an
+   * environment that is not in a group, and in code of an earlier version of this library.
+   */
+  readonly rows?: MemberRows | null;
 }
 
 export interface DatasetDescription {

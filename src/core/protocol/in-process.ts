@@ -3,6 +3,7 @@
 import type * as z from "zod";
 import { messageOf } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/json.ts";
+import type { MemberRows } from "../../contract/member-rows.ts";
 import { type AnyEnvironment, holdsSomething, tearDown } from "../environments/any-environment.ts";
 import type { OfferedForScoring } from "../environments/capabilities.ts";
 import { secretFrom } from "../environments/capabilities.ts";
@@ -90,12 +91,26 @@ function describe(environment: AnyEnvironment): EnvironmentDescription {
     judgements: rubric.judgements,
     maxReward,
     players: players.map(({ sampling, maxTurns, maxSeqLen, timeoutMs }, at) => {
-      return { member: members[at] ?? null, sampling, maxTurns, maxSeqLen, timeoutMs };
+      const member = members[at] ?? null;
+      const player = { member, sampling, maxTurns, maxSeqLen, timeoutMs };
+      if (member === null) return player;
+      return {
+        ...player,
+        get rows() {
+          return rowsOfPlayer(environment, at);
+        },
+      };
     }),
     dataset: describeDataset(dataset),
     evalDataset: evalDataset && describeDataset(evalDataset),
     tearsDown: holdsSomething(environment),
   };
+}
+
+/** Null if the rows come with the run, or if they cannot be made: that error is in the description of the dataset. */
+function rowsOfPlayer(environment: AnyEnvironment, at: number): MemberRows | null {
+  if (countRows(environment.dataset).fault !== null) return null;
+  return environment.memberRows?.()?.[at] ?? null;
 }
 
 function describeDataset(dataset: Dataset<unknown>): DatasetDescription {

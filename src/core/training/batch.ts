@@ -71,6 +71,8 @@ export interface BatchParts {
   readonly step: number;
   readonly generation: number;
   readonly estimator: ReturnType<typeof estimatorOf>;
+  /** By member, if members of a group of environments have estimators of their own. */
+  readonly estimators?: Readonly<Record<string, ReturnType<typeof estimatorOf>>>;
   readonly environment: string;
   readonly model: string;
   readonly sampling: Readonly<Record<string, unknown>>;
@@ -113,6 +115,7 @@ export async function manifestOf(parts: BatchParts, sha256Hex: Sha256Hex): Promi
     ),
     max_policy_version: samples.reduce((most, { policy_version_end }) => Math.max(most, policy_version_end), 0),
     estimator: parts.estimator,
+    ...(parts.estimators !== undefined && { estimators: { ...parts.estimators } }),
     environment: parts.environment,
     model: parts.model,
     sampling: { ...parts.sampling },

@@ -18,7 +18,7 @@ export interface TaskChoice {
   readonly curriculum: Curriculum;
   /** Number of rows of the dataset; null if it is endless. */
   readonly rows: number | null;
-  readonly seed: number;
+  readonly seed: number | string;
 }
 
 type Difficulty = Extract<Curriculum, { name: "difficulty" }>;

@@ -3,6 +3,7 @@
 import { findLost, within } from "../../contract/lost-json.ts";
 import type { DatasetDescription, EnvironmentCode, MadeTask } from "../../core/protocol/environment-code.ts";
 import { exampleAt, RowError } from "../../core/rollout/task.ts";
+import { sharedMembers, shuffledRow } from "../../core/training/members.ts";
 import { makeTask } from "../environment/make-task.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { RunSpec } from "../messages/wire.ts";
@@ -44,7 +45,7 @@ export async function storedRows(
 ): Promise<RowTexts> {
   const { key, index_key } = spec.dataset;
   if (key === null) return new Map();
-  const rows = groups.map((group) => exampleAt(group, orderOf(spec)));
+  const rows = groups.map((group) => rowOf(spec, group));
   return await readRowTexts(env, { key, index_key }, rows, subrequests);
 }
 
@@ -58,7 +59,7 @@ export async function taskOfGroup(
   group: number,
   stored: RowTexts,
 ): Promise<MadeTask> {
-  const index = exampleAt(group, orderOf(spec));
+  const index = rowOf(spec, group);
   const from = { index, training: spec.training !== undefined };
   const text = stored.get(index);
   if (text === undefined) return await makeTask(environment, { kind: "own", ...from, seed: spec.seed });
@@ -77,8 +78,15 @@ export function firstPlaces(spec: RowsOf, count: number): { readonly place: numb
   const length = Math.min(count, spec.dataset.length ?? count);
   return Array.from({ length }, (_, place) => ({
     place,
-    row: exampleAt(place, orderOf(spec)),
+    row: rowOf(spec, place),
   })).sort((a, b) => a.row - b.row);
+}
+
+/** The row at this place of the run's order. */
+function rowOf(spec: RowsOf, place: number): number {
+  const members = sharedMembers(spec.training);
+  if (members === null) return exampleAt(place, orderOf(spec));
+  return spec.shuffle ? shuffledRow(members, place, spec.seed) : place;
 }
 
 function orderOf({ dataset: { length }, shuffle, seed }: RowsOf) {

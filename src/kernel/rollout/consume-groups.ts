@@ -11,6 +11,7 @@ import type { EnvironmentCode, MadeTask } from "../../core/protocol/environment-
 import type { ForkPoint } from "../../core/rollout/fork.ts";
 import { RowError, taskKey } from "../../core/rollout/task.ts";
 import { charactersOf, sizeOf } from "../../core/size.ts";
+import { groupSizeOf } from "../../core/training/members.ts";
 import { type RowTexts, storedRows, taskOfGroup } from "../dataset/datasets.ts";
 import { RowsMissing } from "../dataset/rows.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
@@ -217,7 +218,8 @@ async function orderOf(
     const { policy_version, policy_generation = 0 } = member;
     const dispatched = policy_version === undefined ? {} : { policy_version, policy_generation };
     const scored_in_place = isScoredInPlace(spec, environment);
-    const together = spec.whole_groups ? { scored_together: spec.rollouts_per_example } : {};
+    const size = groupSizeOf(spec, "member" in task ? (task.member ?? null) : null);
+    const together = spec.whole_groups ? { scored_together: size } : {};
     const address = spec.money?.addresses?.policy ?? null;
     const agent = spec.agent === undefined ? {} : { agent: spec.agent };
     const cache = spec.answer_cache === true ? { answer_cache: true } : {};

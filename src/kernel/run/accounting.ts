@@ -17,6 +17,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Outcome, RolloutFinished } from "../../contract/run.ts";
 import { letOut } from "../../core/costs/call-budget.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import { largestGroup } from "../../core/training/members.ts";
 import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
 import { orRefusal } from "../kit/storage-faults.ts";
 import { addCounted } from "../messages/latency.ts";
@@ -30,7 +31,7 @@ import { nameOfRollout } from "./lost-reservations.ts";
 import { afterReport } from "./refusals.ts";
 import type { RunHead } from "./schema.ts";
 import { rolloutsPerShard } from "./shards.ts";
-import { appendEvent, settle } from "./standing.ts";
+import { appendEvent, groupSizeIn, settle } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 
 /** A dispatched rollout is asked when it has been silent for this time, then after twice as long each time. */
@@ -52,14 +53,7 @@ export function dispatch(
     const retries = dispatchRetries(store, spec, count, idOf);
     const head = store.head();
     const first = head.dispatched - head.retries_dispatched;
-    const firsts = Array.from({ length: count - retries.length }, (_, index) => {
-      const position = first + index;
-      return {
-        group: Math.floor(position / spec.rollouts_per_example),
-        slot: position % spec.rollouts_per_example,
-        attempt: 0,
-      };
-    });
+    const firsts = firstSlots(store, spec, first, count - retries.length);
     const askAt = now + FIRST_ASK_MS;
     let { hosts: shards } = head;
     const most = rolloutsPerShard(spec, head);
@@ -89,6 +83,19 @@ export function dispatch(
       row_current: false,
     });
     return [...retries.map(({ place }) => place), ...firsts];
+  });
+}
+
+/** The next `count` slots whose first attempts are dispatched, after the first `before`. */
+function firstSlots(store: RunStore, spec: RunSpec, before: number, count: number): RolloutSlot[] {
+  const { rollouts_per_example: size } = spec;
+  if (store.head().training?.shared !== undefined) {
+    const slots = store.training.slotsAfter(before, count, largestGroup(spec));
+    return slots.map((slot) => ({ ...slot, attempt: 0 }));
+  }
+  return Array.from({ length: count }, (_, index) => {
+    const position = before + index;
+    return { group: Math.floor(position / size), slot: position % size, attempt: 0 };
   });
 }
 
@@ -316,7 +323,7 @@ function segmentOf(sizes: readonly number[]): { count: number; bytes: number } {
 export function completedScoringGroup(store: RunStore, spec: RunSpec, row: RolloutEntry): number | null {
   if (!spec.whole_groups) return store.bySeq(row.seq)?.status === "scoring" ? row.seq : null;
   const members = store.groupRewards(row.group_index);
-  const whole = members.length === spec.rollouts_per_example && !store.retries.awaits(row.group_index);
+  const whole = members.length === groupSizeIn(store, spec, row.group_index) && !store.retries.awaits(row.group_index);
   const all = whole || store.head().stop !== null;
   const silent = members.some(({ status }) => status === "running");
   const waits = members.some(({ status }) => status === "scoring");

@@ -3,9 +3,11 @@
  * a retry of one member changes the advantages of the others. In a training run they are the ones sent to its trainer.
  */
 import { advantagesOf } from "../../core/training/advantage.ts";
+import { rulesOf } from "../../core/training/members.ts";
 import type { RolloutEntry } from "../messages/run-records.ts";
 import type { TrainingSpec } from "../messages/training-wire.ts";
 import type { RunSpec } from "../messages/wire.ts";
+import { groupSizeIn } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 import type { Credit } from "./training-state.ts";
 
@@ -22,7 +24,7 @@ export function advantagesIn(
 
 function groupAdvantages(store: RunStore, spec: RunSpec, group: number): [number, number][] {
   const members = store.groupRewards(group);
-  const whole = members.length === spec.rollouts_per_example || store.head().settled_at !== null;
+  const whole = members.length === groupSizeIn(store, spec, group) || store.head().settled_at !== null;
   const over = members.every(({ status }) => status === "done") && !store.retries.awaits(group);
   if (!whole || !over) return [];
   const advantages = spec.training ? creditedIn(store, spec.training, group, members) : meanAdvantages(members);
@@ -48,7 +50,7 @@ function meanAdvantages(members: readonly Member[]): (number | null)[] {
 /** As sent to the trainer. For a group that was not trained on they follow from its rewards, unless lengths matter. */
 function creditedIn(
   store: RunStore,
-  { advantage, length_penalty }: TrainingSpec,
+  training: TrainingSpec,
   group: number,
   members: readonly Member[],
 ): (number | null)[] {
@@ -57,6 +59,7 @@ function creditedIn(
     const shipped = JSON.parse(credits) as Record<string, Credit>;
     return members.map(({ id }) => shipped[id]?.advantage ?? null);
   }
+  const { advantage, length_penalty } = rulesOf(training, training.members ? store.training.memberOf(group) : null);
   if (length_penalty !== null) return [];
   return advantagesOf(
     advantage,

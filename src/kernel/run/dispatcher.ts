@@ -38,7 +38,7 @@ const GIVEN_UP = { from: "running", outcome: "cancelled" } as const;
 
 /** Opens groups beyond the planned ones: a training run opens them while it runs, other runs open none. */
 export interface Openings {
-  /** Rollouts of groups that may be opened now, in multiples of the group size. */
+  /** Rollouts of groups that may be opened now, in whole groups; if groups differ in size, at least as many. */
   openable(spec: RunSpec): number;
   /** Opens as many groups as that many more rollouts need. Must be called inside a transaction. */
   open(spec: RunSpec, rollouts: number): void;
@@ -164,7 +164,8 @@ export class Dispatcher {
     const idOf = (place: RolloutSlot) => rolloutId(spec.run_id, place, mac);
     const places = this.#store.transaction(() => {
       this.#openings.open(spec, count - pendingOf(spec, this.#store.head()));
-      return dispatch(this.#store, spec, count, idOf, this.#now());
+      const opened = Math.min(count, pendingOf(spec, this.#store.head()));
+      return dispatch(this.#store, spec, opened, idOf, this.#now());
     });
     this.#outbox.toStart(places);
   }

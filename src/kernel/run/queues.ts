@@ -2,6 +2,7 @@
 
 import { fetches } from "../../core/environments/capabilities.ts";
 import { shardOf } from "../../core/run-queues.ts";
+import { largestGroup } from "../../core/training/members.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type {
   GroupsMessage,
@@ -58,13 +59,13 @@ export function scoresQueue(env: Env, { run_id, heavy }: Pick<ScoresMessage, "ru
 }
 
 /** How many scoring groups one message names. */
-export function scoringGroupsPerMessage({ whole_groups, rollouts_per_example }: RunSpec): number {
-  const members = membersOf({ whole_groups, rollouts_per_example });
+export function scoringGroupsPerMessage(spec: RunSpec): number {
+  const members = membersOf(spec);
   return Math.max(1, Math.min(SCORING_GROUPS_PER_MESSAGE, Math.floor(TRAJECTORIES_PER_MESSAGE / members)));
 }
 
-function membersOf({ whole_groups, rollouts_per_example }: Pick<RunSpec, "whole_groups" | "rollouts_per_example">) {
-  return whole_groups ? rollouts_per_example : 1;
+function membersOf(spec: RunSpec): number {
+  return spec.whole_groups ? largestGroup(spec) : 1;
 }
 
 export function scoresMessages(spec: RunSpec, scoringGroups: readonly number[], gatherers = 0): ScoresMessage[] {

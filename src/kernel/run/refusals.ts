@@ -63,10 +63,17 @@ export function refusedBy({ refusals }: Pick<RunHead, "refusals">): string | nul
 export function remainingToBegin(spec: RunSpec, head: RunHead): number {
   if (refusedBy(head) === null) return Number.POSITIVE_INFINITY;
   if (!spec.whole_groups) return 0;
-  const { dispatched, retried, retries_dispatched } = head;
-  const cut = (dispatched - retries_dispatched) % spec.rollouts_per_example;
-  const missing = cut === 0 ? 0 : spec.rollouts_per_example - cut;
-  return retried - retries_dispatched + missing;
+  const { retried, retries_dispatched } = head;
+  return retried - retries_dispatched + missingIn(spec, head);
+}
+
+/** First attempts that the group has yet to get of which only the first members were dispatched. */
+function missingIn(spec: RunSpec, { dispatched, retries_dispatched, training }: RunHead): number {
+  const firsts = dispatched - retries_dispatched;
+  // A group is opened when its first members are dispatched.
+  if (training?.shared !== undefined) return training.shared.slots - firsts;
+  const cut = firsts % spec.rollouts_per_example;
+  return cut === 0 ? 0 : spec.rollouts_per_example - cut;
 }
 
 /** For a retry by the owner: forgets refusals, but keeps endpoints whose key is known to be valid. */

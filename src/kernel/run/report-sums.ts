@@ -3,6 +3,7 @@
  *
  * A slot counts by its latest attempt. A superseded attempt adds only its cost, since that money was spent.
  */
+
 import {
   type Cost,
   costOfUsage,
@@ -14,6 +15,7 @@ import {
 import type { LostUsage, ReusedUsage, RunReport } from "../../contract/report.ts";
 import { capOf } from "../../core/costs/run-costs.ts";
 import { RunningSummary } from "../../core/statistics/statistics.ts";
+import { groupSizeOf } from "../../core/training/members.ts";
 import type { KeyRange, RolloutEntry, TaskMean } from "../messages/run-records.ts";
 import type { RunSpec } from "../messages/wire.ts";
 import { chargedBy } from "./charged.ts";
@@ -61,11 +63,11 @@ export const REPORT_QUERY = `select ${REPORT_COLUMNS} from rollouts
   where status = 'done' and (group_index, slot, attempt) > (?, ?, ?) order by group_index, slot, attempt limit ?`;
 
 /** What a report needs to know of its run. */
-type Reported = Pick<RunSpec, "rollouts_per_example" | "money">;
+type Reported = Pick<RunSpec, "rollouts_per_example" | "money" | "training">;
 
 /** Sums of rows, each added once. In order of groups the same rows give the same numbers to the last digit. */
 export class ReportSums {
-  readonly #rolloutsPerExample: number;
+  readonly #spec: Reported;
   readonly #capped: boolean;
   readonly #lost = { lost_calls: 0, lost_micros: 0 };
   readonly #prices: TokenPrices | undefined;
@@ -89,11 +91,11 @@ export class ReportSums {
   };
 
   constructor(spec: Reported) {
-    const { rollouts_per_example: rolloutsPerExample, money } = spec;
-    this.#rolloutsPerExample = rolloutsPerExample;
+    const { rollouts_per_example, money } = spec;
+    this.#spec = spec;
     this.#capped = capOf(spec) !== null;
     this.#prices = money?.policy ?? undefined;
-    this.#all = new RewardSums(rolloutsPerExample);
+    this.#all = new RewardSums(rollouts_per_example);
   }
 
   add(row: ReportRow): void {
@@ -147,7 +149,7 @@ export class ReportSums {
   #sumsOf(member: string): RewardSums {
     const known = this.#members.get(member);
     if (known !== undefined) return known;
-    const made = new RewardSums(this.#rolloutsPerExample);
+    const made = new RewardSums(groupSizeOf(this.#spec, member));
     this.#members.set(member, made);
     return made;
   }

@@ -10,7 +10,7 @@ import type { JudgePace } from "../messages/wire.ts";
 import { ANNOUNCEMENTS_SCHEMA } from "./announcements.ts";
 import { JUDGING_SCHEMA } from "./judging-store.ts";
 import { LOST_RESERVATIONS_SCHEMA, RELEASES_SCHEMA } from "./lost-reservations.ts";
-import { TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";
+import { EVALS_SCHEMA, MEMBERS_SCHEMA, TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";
 
 export const RUN_SCHEMA = [
   // One row per rollout, inserted when it is dispatched and never deleted. `finish_seq` numbers the ends from 1,
@@ -138,6 +138,8 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
   },
   // The judge's last reply, as it came.
   { name: "judge replies", statements: ["alter table verdicts add column reply text"] },
+  { name: "members", statements: MEMBERS_SCHEMA },
+  { name: "several evals", statements: EVALS_SCHEMA },
 ];
 
 /** The mutable state of the run itself, stored as one JSON value. */

@@ -13,8 +13,15 @@ import { endedByRefusals } from "./refusals.ts";
 import type { RunHead } from "./schema.ts";
 import type { RunStore } from "./store.ts";
 
+/** How many members the group has when it is whole. */
+export function groupSizeIn(store: RunStore, spec: RunSpec, group: number): number {
+  const own = store.head().training?.shared === undefined ? null : store.training.groupSize(group);
+  return own ?? spec.rollouts_per_example;
+}
+
 /** The number of slots, however many attempts each had: the base of `min_scored`. In a training run it grows. */
 export function slotsOf(spec: RunSpec, { training }: Pick<RunHead, "training">): number {
+  if (training?.shared !== undefined) return training.shared.slots;
   return (training?.groups_opened ?? spec.num_examples) * spec.rollouts_per_example;
 }
 

@@ -31,7 +31,7 @@ import {
   type RunHead,
 } from "./schema.ts";
 import { Shards } from "./shards.ts";
-import { NEW_TRAINING } from "./training-state.ts";
+import { newTraining } from "./training-state.ts";
 import { TrainingStore } from "./training-store.ts";
 import { Untold } from "./untold.ts";
 
@@ -104,7 +104,7 @@ export class RunStore {
     migrate(this.#storage, RUN_MIGRATIONS);
     this.#storage.kv.put("spec", spec);
     this.#spec = spec;
-    this.saveHead(spec.training === undefined ? NEW_HEAD : { ...NEW_HEAD, training: NEW_TRAINING });
+    this.saveHead(spec.training === undefined ? NEW_HEAD : { ...NEW_HEAD, training: newTraining(spec.training) });
   }
 
   head(): RunHead {

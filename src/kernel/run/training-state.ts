@@ -7,8 +7,9 @@
  * add up to the groups that were opened.
  */
 
+import { sharedMembers } from "../../core/training/members.ts";
 import { NO_TIME, sharesOf } from "../messages/trainer-time.ts";
-import type { GroupSamples, TrainerSnapshot } from "../messages/training-wire.ts";
+import type { GroupSamples, TrainerSnapshot, TrainingSpec } from "../messages/training-wire.ts";
 
 export const TRAINING_SCHEMA = [
   // One row per group, inserted when it opens. `position` numbers complete groups, in the order of their completion.
@@ -39,12 +40,35 @@ export const TRAINING_SCHEMA = [
   "create index if not exists train_evals_by_state on train_evals (state, due_at)",
 ];
 
+/** Columns of groups that are opened by ratio; null in other runs. */
+export const MEMBERS_SCHEMA = [
+  "alter table train_groups add column member text",
+  "alter table train_groups add column size integer",
+  "alter table train_groups add column slots_before integer",
+  "create index train_groups_by_slot on train_groups (slots_before) where slots_before is not null",
+];
+
+/** Several evals of one step: the table gets `place` in its key. */
+export const EVALS_SCHEMA = [
+  `create table train_evals_by_place (
+      step integer not null, generation integer not null, place integer not null, policy_version integer not null,
+      run_id text, state text not null, tries integer not null default 0, due_at integer not null,
+      primary key (step, generation, place))`,
+  `insert into train_evals_by_place select step, generation, 0, policy_version, run_id, state, tries, due_at
+      from train_evals`,
+  "drop table train_evals",
+  "alter table train_evals_by_place rename to train_evals",
+  "create index train_evals_by_state on train_evals (state, due_at)",
+];
+
 /** The training part of the run's head. */
 export interface TrainingState {
   /** The step of the batch that is being collected; max_steps + 1 once all are cut. */
   readonly step: number;
   readonly groups_opened: number;
   readonly groups_open: number;
+  /** Set in a run that opens groups by ratio: their sizes may differ. */
+  readonly shared?: SharedState;
   /** Groups completed so far: the last `position`. */
   readonly positions: number;
   readonly buffered: Buffered;
@@ -71,8 +95,18 @@ export interface TrainingState {
   readonly trainer: KnownTrainer;
   /** What the trainer's object has acknowledged about this run. */
   readonly told: { readonly paused: boolean; readonly ended: boolean };
-  /** The step of the last eval that was started; -1: none. */
+  /** The step at which the first eval was last started; -1: none. */
   readonly evaluated: number;
+  /** The same for the other evals; absent: none was started. */
+  readonly evaluated_others?: readonly number[];
+}
+
+export interface SharedState {
+  /** Rollout slots of all groups, and of the open ones. */
+  readonly slots: number;
+  readonly slots_open: number;
+  /** Groups opened, by member, in the order of the spec. */
+  readonly opened: readonly number[];
 }
 
 export type Counts = Readonly<Record<string, number>>;
@@ -85,7 +119,7 @@ export interface Buffered {
 }
 export type KnownTrainer = Omit<TrainerSnapshot, "acks">;
 
-export const NEW_TRAINING: TrainingState = {
+const NEW_TRAINING: TrainingState = {
   step: 1,
   groups_opened: 0,
   groups_open: 0,
@@ -121,6 +155,35 @@ export const NEW_TRAINING: TrainingState = {
   evaluated: -1,
 };
 
+export function newTraining(asked: Pick<TrainingSpec, "members">): TrainingState {
+  const members = sharedMembers(asked);
+  return { ...NEW_TRAINING, ...(members !== null && { shared: newShared(members.length) }) };
+}
+
+/** The step at which the eval was last started; -1: never. `place`: its index in the list of evals. */
+export function evaluatedStep({ evaluated, evaluated_others = [] }: TrainingState, place: number): number {
+  return place === 0 ? evaluated : (evaluated_others[place - 1] ?? -1);
+}
+
+export function withEvaluated(training: TrainingState, place: number, step: number): TrainingState {
+  if (place === 0) return { ...training, evaluated: step };
+  const { evaluated_others = [] } = training;
+  const length = Math.max(place, evaluated_others.length);
+  const others = Array.from({ length }, (_, at) => (at === place - 1 ? step : (evaluated_others[at] ?? -1)));
+  return { ...training, evaluated_others: others };
+}
+
+/** After a reset to `version`: evals of later weights are made again. */
+export function withoutEvalsAfter({ evaluated, evaluated_others }: TrainingState, version: number) {
+  const others = evaluated_others?.map((step) => Math.min(step, version));
+  return { evaluated: Math.min(evaluated, version), ...(others !== undefined && { evaluated_others: others }) };
+}
+
+/** `members`: their number. */
+export function newShared(members: number): SharedState {
+  return { slots: 0, slots_open: 0, opened: Array.from({ length: members }, () => 0) };
+}
+
 /** Why a group was dropped. `unused`: every batch was cut before the group was complete. */
 export type Dropped = "zero_variance" | "too_few" | "untrainable" | "stale" | "version_reset" | "unused";
 
@@ -153,6 +216,10 @@ export type TrainGroup = {
   credits: string | null;
   /** JSON: the values that the series are computed from. */
   facts: string | null;
+  /** In a run that opens groups by ratio: its member, its size, and how many slots the groups before it have. */
+  member: string | null;
+  size: number | null;
+  slots_before: number | null;
 };
 
 /** The columns of a buffered group that a batch is cut by. */
@@ -189,6 +256,8 @@ export type TrainBatch = {
 };
 
 export type TrainEval = {
+  /** Index in the run's list of evals. */
+  place: number;
   step: number;
   generation: number;
   policy_version: number;
@@ -197,6 +266,11 @@ export type TrainEval = {
   tries: number;
   due_at: number;
 };
+
+/** With one open group of this size less. */
+export function withoutOpen({ shared }: TrainingState, size: number): Pick<TrainingState, "shared"> {
+  return shared === undefined ? {} : { shared: { ...shared, slots_open: shared.slots_open - size } };
+}
 
 /** Counts one more dropped group. */
 export function withDropped(training: TrainingState, reason: Dropped, rollouts: number): TrainingState {

@@ -25,12 +25,34 @@ export class TrainingStore {
     this.#rows = new Rows(sql);
   }
 
-  openGroup(group: Pick<TrainGroup, "group_index" | "example_index" | "dispatch_version">): void {
+  openGroup(
+    group: Pick<TrainGroup, "group_index" | "example_index" | "dispatch_version"> &
+      Partial<Pick<TrainGroup, "member" | "size" | "slots_before">>,
+  ): void {
     this.#rows.insert("train_groups", { ...group, state: "open" });
   }
 
   group(index: number): TrainGroup | null {
     return this.#rows.one<TrainGroup>("select * from train_groups where group_index = ?", index);
+  }
+
+  /**
+   * The first `count` slots after the first `before` ones, in a run that opens groups by ratio. `largest`: the size of
+   * its largest group.
+   */
+  slotsAfter(before: number, count: number, largest: number): { group: number; slot: number }[] {
+    const groups = this.#rows.all<{ group_index: number; size: number; slots_before: number }>(
+      `select group_index, size, slots_before from train_groups
+        where slots_before > ? and slots_before < ? order by slots_before`,
+      before - largest,
+      before + count,
+    );
+    return groups.flatMap(({ group_index: group, size, slots_before }) => {
+      const slots = Array.from({ length: size }, (_, slot) => ({ group, slot, place: slots_before + slot }));
+      return slots
+        .filter(({ place }) => place >= before && place < before + count)
+        .map(({ slot }) => ({ group, slot }));
+    });
   }
 
   setGroup(index: number, columns: Partial<TrainGroup>): void {
@@ -43,6 +65,12 @@ export class TrainingStore {
         where group_index = ? and superseded_by is null order by slot`,
       group,
     );
+  }
+
+  /** The member of a group of environments that plays this group; null if none of its rollouts could start. */
+  memberOf(group: number): string | null {
+    const sql = "select member from rollouts where group_index = ? and member is not null limit 1";
+    return this.#rows.one<{ member: string }>(sql, group)?.member ?? null;
   }
 
   /** Buffered groups, in the order of their completion. */
@@ -97,6 +125,12 @@ export class TrainingStore {
         step,
       )
       .map(({ facts }) => facts);
+  }
+
+  /** The size of a group; null in a run that opens groups in the order of its rows. */
+  groupSize(index: number): number | null {
+    const sql = "select size from train_groups where group_index = ?";
+    return this.#rows.one<{ size: number | null }>(sql, index)?.size ?? null;
   }
 
   /** Mean rewards of complete groups after `position`, in order. */
@@ -188,22 +222,22 @@ export class TrainingStore {
     );
   }
 
-  addEval(entry: Pick<TrainEval, "step" | "generation" | "policy_version" | "due_at">): void {
+  addEval(entry: Pick<TrainEval, "place" | "step" | "generation" | "policy_version" | "due_at">): void {
     this.#rows.insert("train_evals", { ...entry, state: "due" }, "ignore");
   }
 
-  setEval({ step, generation }: TrainEval, columns: Partial<TrainEval>): void {
-    this.#rows.set("train_evals", { step, generation }, columns);
+  setEval({ step, generation, place }: TrainEval, columns: Partial<TrainEval>): void {
+    this.#rows.set("train_evals", { step, generation, place }, columns);
   }
 
   evals(): TrainEval[] {
-    return this.#rows.all<TrainEval>("select * from train_evals order by step, generation");
+    return this.#rows.all<TrainEval>("select * from train_evals order by step, generation, place");
   }
 
   /** Evals that must still be started or followed. */
   openEvals(): TrainEval[] {
     return this.#rows.all<TrainEval>(
-      "select * from train_evals where state in ('due', 'running') order by step, generation",
+      "select * from train_evals where state in ('due', 'running') order by step, generation, place",
     );
   }
 }

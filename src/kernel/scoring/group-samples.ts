@@ -10,6 +10,7 @@ import { trainingSampling } from "../../contract/sampling.ts";
 import type { FleetCallNote, StoredTurn, Trajectory } from "../../contract/trajectory.ts";
 import type { EnvironmentCode } from "../../core/protocol/environment-code.ts";
 import { creditGroup, type Lengths } from "../../core/training/advantage.ts";
+import { rulesOf } from "../../core/training/members.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import { encodeRows, formatOf, rowsOf, type SampleRow, sampleFault } from "../../core/training/sample-row.ts";
 import { samplesOf } from "../../core/training/samples.ts";
@@ -37,6 +38,8 @@ interface Read extends ScoredTrajectory {
   readonly lengths: Lengths;
   readonly transitions: GroupSamples["transitions"];
   readonly branches: GroupSamples["transitions"];
+  /** The member of a group of environments that plays it; null if there is none, or if it is unreadable. */
+  readonly player: string | null;
 }
 
 const NONE = { clean: 0, forked: 0, realigned: 0 };
@@ -141,7 +144,8 @@ type KnownVersions = Pick<ScoredGroup, "newest_version" | "weights">;
 
 function trains(training: TrainingSpec, read: readonly Read[]): boolean {
   const members = read.map(({ member, lengths }) => ({ reward: member.record.reward, lengths }));
-  return creditGroup(training, members).verdict === "train";
+  const player = read.find((one) => one.player !== null)?.player ?? null;
+  return creditGroup(rulesOf(training, player), members).verdict === "train";
 }
 
 async function readMember(
@@ -155,7 +159,7 @@ async function readMember(
   } catch (thrown) {
     logError("samples could not be made", { ...idsOf(spec), rollout_id: scored.trajectory.rollout_id }, thrown);
     const lengths = { output: 0, total: 0, turns: scored.trajectory.turns.length };
-    const nothing = { rows: [], transitions: NONE, branches: NONE };
+    const nothing = { rows: [], transitions: NONE, branches: NONE, player: null };
     return { ...scored, ...nothing, cause: UNREADABLE, lengths };
   }
 }
@@ -182,8 +186,8 @@ async function madeOf(
   });
   // Either all samples of a rollout are used, or none.
   const cause = untrainable ?? rows.map(sampleFault).find((fault) => fault !== null) ?? null;
-  if (cause !== null) return { rows: [], cause, lengths, transitions, branches: NONE };
-  return { rows, cause, lengths, transitions, branches };
+  if (cause !== null) return { rows: [], cause, lengths, transitions, branches: NONE, player: member };
+  return { rows, cause, lengths, transitions, branches, player: member };
 }
 
 /** The rollout's id up to its group. */

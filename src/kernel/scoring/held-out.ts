@@ -11,6 +11,7 @@ import type { JsonObject } from "../../contract/json.ts";
 import { seededRandom } from "../../contract/random.ts";
 import type { EnvironmentCode, MadeTask } from "../../core/protocol/environment-code.ts";
 import { RowError, taskKey } from "../../core/rollout/task.ts";
+import { memberOfRow, rowOfMember, type SharedMember, sharedMembers } from "../../core/training/members.ts";
 import { evalOf, firstPlaces, type RowsOf, type RowTexts, storedRows, taskOfGroup } from "../dataset/datasets.ts";
 import { LruCache } from "../kit/caches.ts";
 import { PROCESS_SCHEDULER, stepsOfJson } from "../kit/fair-scheduler.ts";
@@ -35,6 +36,10 @@ export interface TrainingRows extends RowsInOrder {
   /** Null: they never end. */
   readonly length: number | null;
   readonly seed: number;
+  /** The members whose groups are opened by ratio: a row is replaced by one of the same member. */
+  readonly members: readonly SharedMember[] | null;
+  /** True if the held-out rows are the first ones of the dataset. */
+  readonly in_order: boolean;
   /** What an eval plays; and the same rows as training reads them, if it reads them differently. */
   readonly asked: readonly RowsInOrder[];
   /** True if an eval plays the rows of training, at the same places. */
@@ -117,11 +122,30 @@ async function withKey(example: MadeTask | RowError): Promise<KeyedTask | RowErr
 }
 
 /** Endless rows begin after those of an eval. Of finite rows, a replacement is drawn after the held-out ones. */
-function placeOf({ length, seed, shared }: TrainingRows, holdout: number, index: number, tried: number): number {
+function placeOf(rows: TrainingRows, holdout: number, index: number, tried: number): number {
+  const { length, seed, shared } = rows;
+  const found = rows.members === null ? null : memberOfRow(rows.members, index);
+  if (found !== null) return placeInMember(rows, found, holdout, tried);
   if (length === null) return holdout + index + tried * STRIDE;
   if (tried === 0) return index % length;
   const first = shared && holdout < length ? holdout : 0;
   return first + Math.floor(seededRandom("holdout", seed, index, tried)() * (length - first));
+}
+
+/** The same among the rows of one member. */
+function placeInMember(
+  { seed, in_order }: TrainingRows,
+  { member, index }: NonNullable<ReturnType<typeof memberOfRow>>,
+  holdout: number,
+  tried: number,
+): number {
+  const { rows } = member.share;
+  // In rotation, the first `holdout` rows of the group have at most that many of the member.
+  if (rows.length === null) return rowOfMember(rows, Math.ceil(holdout / rows.step) + index + tried * STRIDE);
+  if (tried === 0) return rowOfMember(rows, index);
+  const first = in_order ? Math.min(Math.max(0, holdout - rows.first), rows.length - 1) : 0;
+  const random = seededRandom("holdout", seed, rowOfMember(rows, index), tried);
+  return rowOfMember(rows, first + Math.floor(random() * (rows.length - first)));
 }
 
 function keyOf(row: JsonObject): Promise<string> {
@@ -174,7 +198,10 @@ function rowsRead(
   const readAlike = environment.description.evalDataset === null;
   const shared = readAlike || spec.dataset.kind === "uploaded";
   const asked = shared && !readAlike ? [evals, own] : [evals];
-  return { ...own, length: spec.dataset.length, seed: spec.seed, asked, shared };
+  const members = sharedMembers(spec.training);
+  const { length } = spec.dataset;
+  const in_order = shared && length !== null && !spec.shuffle;
+  return { ...own, length, seed: spec.seed, members, in_order, asked, shared };
 }
 
 async function orError(made: Promise<MadeTask>): Promise<MadeTask | RowError> {

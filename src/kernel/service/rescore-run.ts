@@ -9,6 +9,7 @@
 import { nameKeyOf } from "../../contract/published-environment.ts";
 import type { RescoreRequest } from "../../contract/run-control.ts";
 import type { Scope } from "../../contract/scope.ts";
+import { sharedMembers } from "../../core/training/members.ts";
 import type { RunRecord } from "../db/runs.ts";
 import { findEnvironment } from "../environment/environments.ts";
 import { type CreateOptions, hashedWith } from "../kit/idempotency.ts";
@@ -53,6 +54,13 @@ async function endedRun(env: Env, scope: Scope, id: string): Promise<Result<RunR
   }
   const { spec, kind } = record.run;
   if (kind !== "training") return { ok: true, value: record };
+  if (sharedMembers(spec.training) !== null) {
+    return refuse(
+      "conflict",
+      `${id} has groups of several sizes: runs with members.*.group_size or ratio cannot be rescored`,
+      "id",
+    );
+  }
   const num_examples = view.counts.planned / spec.rollouts_per_example;
   return { ok: true, value: { ...record, run: { ...record.run, spec: { ...spec, num_examples } } } };
 }

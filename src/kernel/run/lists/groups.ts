@@ -6,6 +6,7 @@
 import { LIMITS } from "../../../contract/limits.ts";
 import type { GroupSort } from "../../../contract/rollout-list.ts";
 import { isSameScore, SCORE_TOLERANCE } from "../../../contract/same-score.ts";
+import { largestGroup } from "../../../core/training/members.ts";
 import type { GroupRecord, ListedGroup } from "../../messages/list-wire.ts";
 import type { ListAnswer, ListAsk } from "../../messages/rpc.ts";
 import { stopsAll } from "../control.ts";
@@ -77,7 +78,7 @@ export function groupSlice(listed: Listed, ask: ListAsk<"groups">): ListAnswer<"
   const [{ last = null } = {}] = sql
     .exec<{ last: number | null }>("select max(group_index) as last from rollouts")
     .toArray();
-  const size = Math.max(1, Math.floor(scanned / spec.rollouts_per_example));
+  const size = Math.max(1, Math.floor(scanned / largestGroup(spec)));
   const slices = last === null ? 0 : Math.floor(last / size) + 1;
   const place = sort.descending && sort.by === "group" ? slices - 1 - slice : slice;
   const bound = new Bound();

@@ -2,7 +2,9 @@
  * A run's rollouts as a filtered, sorted list. One call reads at most `rows` rows and returns where the next begins. A
  * list over all rollouts of a run needs many calls, so other calls wait for one slice at most.
  */
+
 import { shortText } from "../../../contract/shown-text.ts";
+import { largestGroup } from "../../../core/training/members.ts";
 import type { ListCursor, ListedRollout, Sliced } from "../../messages/list-wire.ts";
 import type { ListAnswer, ListAsk } from "../../messages/rpc.ts";
 import type { RolloutEntry } from "../../messages/run-records.ts";
@@ -67,7 +69,7 @@ export function rolloutSlice({ store, sql, spec }: Listed, ask: ListAsk<"rollout
   const { terms, sort, after, rows: scanned = SCANNED } = ask;
   makeTexts(sql, terms);
   // For each row's advantage, all members of its group are read.
-  const limit = Math.min(ask.limit, Math.max(1, Math.floor(SCANNED / spec.rollouts_per_example)));
+  const limit = Math.min(ask.limit, Math.max(1, Math.floor(SCANNED / largestGroup(spec))));
   const bound = new Bound();
   const walk = walkOf({ sql, finished: store.head().finished, terms, sort, after, rows: scanned }, bound);
   if (walk === null) return { rows: [], next: { after } };

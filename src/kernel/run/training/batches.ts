@@ -51,7 +51,7 @@ function cutOne(store: RunStore, spec: RunSpec, now: number): boolean {
     return false;
   }
   addBatch(store, spec, trained, now);
-  noteStep(store, { step: training.step, stale: training.stale, cut: groups.length, now });
+  noteStep(store, spec, { step: training.step, stale: training.stale, cut: groups.length, now });
   reconcileBuffer(store, asked);
   return true;
 }
@@ -140,7 +140,22 @@ interface Cut {
   readonly now: number;
 }
 
-function noteStep(store: RunStore, { step, stale, cut, now }: Cut): void {
+/** The groups and rollouts of a batch by member. */
+function sharesIn(shipped: readonly GroupFacts[]): Record<string, number> {
+  const byMember = Map.groupBy(shipped, ({ member }) => member);
+  return Object.fromEntries(
+    [...byMember].flatMap(([member, groups]) => {
+      if (member === undefined) return [];
+      const rollouts = groups.flatMap((group) => group.rollouts.filter(({ samples }) => samples > 0));
+      return [
+        [`batch/${member}/groups`, groups.length],
+        [`batch/${member}/rollouts`, rollouts.length],
+      ];
+    }),
+  );
+}
+
+function noteStep(store: RunStore, spec: RunSpec, { step, stale, cut, now }: Cut): void {
   const { generation = 0 } = store.head().training?.trainer ?? {};
   const batch = store.training.batch(step, generation);
   const before = store.training.batch(step - 1, generation)?.cut_at;
@@ -156,6 +171,7 @@ function noteStep(store: RunStore, { step, stale, cut, now }: Cut): void {
     "batch/samples": samples,
     "batch/tokens": tokens,
     "batch/trainable_share": groups / cut,
+    ...(spec.training?.members !== undefined && sharesIn(shipped)),
     ...(before !== undefined && { "time/step": (now - before) / 1000 }),
   });
 }

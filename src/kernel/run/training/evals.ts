@@ -1,8 +1,8 @@
 /**
- * Evals of a training run's own weights, at its start and every few steps. Each is a run of its own, on the same
+ * Evals of a training run's own weights, at its start and every few steps, each with an interval of its own. Each is a run of its own, on the same
  * endpoint and model. It is followed until it ends; its mean is entered in the series at the step at which it began.
  *
- * Invariants. There is one eval per step and generation, however often it is requested: they are in its
+ * Invariants. Each eval runs once per step and generation, however often it is requested: they are in its
  * Idempotency-Key. The lead limit does not delay evals. An eval that cannot start is given up after some tries, and the
  * training continues. A cancelled training run cancels its running evals; a reset cancels those of discarded weights.
  */
@@ -10,7 +10,7 @@ import { RunRequest, type RunView } from "../../../contract/run.ts";
 import type { RunFleet } from "../../../contract/run-spec.ts";
 import { cacheSalt, evalSampling } from "../../../contract/sampling.ts";
 import type { Scope } from "../../../contract/scope.ts";
-import { evalPlayed, evalsOwn } from "../../../contract/training-request.ts";
+import { type AskedEval, evalName, evalPlayed, evalsOf, evalsOwn } from "../../../contract/training-request.ts";
 import type { ResolvedDataset } from "../../dataset/resolve.ts";
 import { getRun } from "../../db/runs.ts";
 import type { CreateOptions } from "../../kit/idempotency.ts";
@@ -19,16 +19,14 @@ import { runObject } from "../../kit/names.ts";
 import { sha256Hex } from "../../kit/secrets.ts";
 import { Subrequests } from "../../kit/subrequests.ts";
 import type { Result } from "../../messages/refusal.ts";
-import type { TrainingSpec } from "../../messages/training-wire.ts";
 import type { RunSpec } from "../../messages/wire.ts";
 import type { RunStore } from "../store.ts";
-import type { TrainEval } from "../training-state.ts";
+import { evaluatedStep, type TrainEval, withEvaluated } from "../training-state.ts";
 
 const LOOK_MS = 2000;
 const LONGEST_LOOK_MS = 60_000;
 const MOST_TRIES_TO_BEGIN = 5;
 
-type Asked = NonNullable<TrainingSpec["eval"]>;
 type Weights = Pick<RunFleet, "weights_of" | "initial_weights">;
 
 /** Accepts an eval in the same way as the API accepts a run. */
@@ -54,9 +52,9 @@ export class TrainingEvals {
 
   /** Epoch milliseconds; null if there is nothing to do. */
   nextAt({ training }: RunSpec): number | null {
-    const asked = training?.eval ?? null;
-    if (asked === null) return null;
-    if (dueStep(this.#store, asked) !== null) return this.#now();
+    const asked = evalsOf(training);
+    if (asked.length === 0) return null;
+    if (dueSteps(this.#store, asked).length > 0) return this.#now();
     const due = this.#store.training.openEvals().map(({ due_at }) => due_at);
     if (due.length > 0 && this.#isCancelled()) return this.#now();
     return due.length === 0 ? null : Math.min(...due);
@@ -64,23 +62,24 @@ export class TrainingEvals {
 
   /** Starts evals that are due, and follows running ones. */
   async advance(spec: RunSpec): Promise<void> {
-    const asked = spec.training?.eval ?? null;
-    if (asked === null) return;
+    const asked = evalsOf(spec.training);
+    if (asked.length === 0) return;
     const subrequests = new Subrequests();
     if (this.#isCancelled()) return await this.#cancelAll(spec, subrequests);
     noteDue(this.#store, asked, this.#now());
     for (const entry of this.#store.training.openEvals()) {
       if (entry.due_at > this.#now()) continue;
-      if (this.#isVoid(entry)) await this.#cancel(spec, entry, subrequests);
-      else if (entry.run_id === null) await this.#begin(spec, asked, entry);
-      else await this.#follow(spec, asked, entry, entry.run_id, subrequests);
+      const own = asked[entry.place];
+      if (own === undefined || this.#isVoid(entry)) await this.#cancel(spec, entry, subrequests);
+      else if (entry.run_id === null) await this.#begin(spec, own, entry);
+      else await this.#follow(spec, own, { ...entry, run_id: entry.run_id }, subrequests);
     }
   }
 
-  async #begin(spec: RunSpec, asked: Asked, entry: TrainEval): Promise<void> {
+  async #begin(spec: RunSpec, asked: AskedEval, entry: TrainEval): Promise<void> {
     const { scope, run_id } = spec;
     const request = requestOf(spec, asked, entry);
-    const idempotencyKey = `${run_id}/eval/${entry.generation}/${entry.step}`;
+    const idempotencyKey = keyOf(run_id, entry);
     const requestHash = sha256Hex(JSON.stringify(request));
     const rows = await rowsOf(this.#env, spec, asked);
     const payer = spec.money?.payer ?? run_id;
@@ -101,8 +100,13 @@ export class TrainingEvals {
     this.#later(entry, { state, tries: entry.tries + 1 });
   }
 
-  async #follow(spec: RunSpec, asked: Asked, entry: TrainEval, runId: string, subrequests: Subrequests): Promise<void> {
-    const run = runObject(this.#env, spec.scope, runId);
+  async #follow(
+    spec: RunSpec,
+    asked: AskedEval,
+    entry: TrainEval & { readonly run_id: string },
+    subrequests: Subrequests,
+  ): Promise<void> {
+    const run = runObject(this.#env, spec.scope, entry.run_id);
     const view = await subrequests.object(() => run.view());
     if (view === null) {
       // The eval was deleted.
@@ -116,7 +120,7 @@ export class TrainingEvals {
     this.#store.transaction(() => {
       this.#store.training.setEval(entry, { state: "done" });
       const { mean } = view.report.reward;
-      const values = { [`eval/${environmentOf(spec, asked)}/reward`]: mean };
+      const values = { [`eval/${evalName(asked, spec.environment)}/reward`]: mean };
       this.#store.training.noteStep(entry.step, this.#now(), values);
     });
   }
@@ -153,28 +157,47 @@ export class TrainingEvals {
   }
 }
 
-/** The step whose weights are served now and must be evaluated; null if it was evaluated. */
-function dueStep(store: RunStore, { every, at_start }: Asked): number | null {
-  const { training, stop } = store.head();
-  if (training === null || stop !== null) return null;
-  const { serving } = training.trainer;
-  const step = serving - (serving % every);
-  return step > training.evaluated && (step > 0 || at_start) ? step : null;
+/** The first eval has the key that a run's only eval had in earlier versions. */
+function keyOf(run_id: string, { generation, step, place }: TrainEval): string {
+  const key = `${run_id}/eval/${generation}/${step}`;
+  return place === 0 ? key : `${key}/${place}`;
 }
 
-function noteDue(store: RunStore, asked: Asked, now: number): void {
-  store.transaction(() => {
-    const head = store.head();
-    const { training } = head;
-    const step = dueStep(store, asked);
-    if (training === null || step === null) return;
-    const { serving, generation } = training.trainer;
-    store.training.addEval({ step, generation, policy_version: serving, due_at: now });
-    store.saveHead({ ...head, training: { ...training, evaluated: step } });
+interface DueStep {
+  /** Index in the list of evals. */
+  readonly place: number;
+  readonly step: number;
+}
+
+/** The evals that must be made of the weights that are served now, and at which step they are entered. */
+function dueSteps(store: RunStore, asked: readonly AskedEval[]): DueStep[] {
+  const { training, stop } = store.head();
+  if (training === null || stop !== null) return [];
+  const { serving } = training.trainer;
+  return asked.flatMap(({ every, at_start }, place) => {
+    const step = serving - (serving % every);
+    return step > evaluatedStep(training, place) && (step > 0 || at_start) ? [{ place, step }] : [];
   });
 }
 
-function requestOf(spec: RunSpec, asked: Asked, { step, generation, policy_version: version }: TrainEval): RunRequest {
+function noteDue(store: RunStore, asked: readonly AskedEval[], now: number): void {
+  store.transaction(() => {
+    for (const { place, step } of dueSteps(store, asked)) {
+      const head = store.head();
+      const { training } = head;
+      if (training === null) return;
+      const { serving, generation } = training.trainer;
+      store.training.addEval({ place, step, generation, policy_version: serving, due_at: now });
+      store.saveHead({ ...head, training: withEvaluated(training, place, step) });
+    }
+  });
+}
+
+function requestOf(
+  spec: RunSpec,
+  asked: AskedEval,
+  { step, generation, policy_version: version }: TrainEval,
+): RunRequest {
   const { run_id, model, seed, max_concurrent, limits, agent, judges = {} } = spec;
   const targets = Object.entries(judges).map(([name, { endpoint_id, model, sampling }]) => {
     return [name, { endpoint: endpoint_id, model, sampling }];
@@ -187,23 +210,23 @@ function requestOf(spec: RunSpec, asked: Asked, { step, generation, policy_versi
     ...(spec.fleet === undefined ? { endpoint: spec.endpoint_id } : { fleet: spec.fleet.id }),
     judges: Object.fromEntries(targets),
     sampling: evalSampling(spec.sampling, cacheSalt({ run_id, generation, version })),
-    metadata: { training_run: run_id, step: String(step) },
+    metadata: { training_run: run_id, step: String(step), ...nameOf(spec, asked) },
   });
+}
+
+/** Not for a run's only eval in `eval`: its name is that of its environment. */
+function nameOf({ training, environment }: RunSpec, asked: AskedEval): { readonly eval?: string } {
+  return training?.evals === undefined ? {} : { eval: evalName(asked, environment) };
 }
 
 /** The rows uploaded with the run, for an eval of its own environment: the held-out rows come first. */
 async function rowsOf(
   env: Env,
   { scope, run_id, dataset, environment }: RunSpec,
-  asked: Asked,
+  asked: AskedEval,
 ): Promise<{ readonly rows?: ResolvedDataset }> {
   const { length } = dataset;
   if (dataset.key === null || length === null || !evalsOwn(asked, environment)) return {};
   const found = await getRun(env.DB, scope, run_id);
   return { rows: { id: found?.run.dataset_id ?? null, dataset: { ...dataset, length } } };
-}
-
-/** The environment's name in the series. */
-function environmentOf({ environment }: RunSpec, asked: Asked): string {
-  return asked.environment ?? environment.id;
 }

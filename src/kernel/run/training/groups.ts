@@ -6,6 +6,7 @@
  * discarded are never trained on. A run whose rollouts give nothing to train on ends with the reason.
  */
 import { type CreditedGroup, creditGroup } from "../../../core/training/advantage.ts";
+import { rulesOf } from "../../../core/training/members.ts";
 import { isFresh } from "../../../core/training/numbering.ts";
 import type { GroupFacts } from "../../../core/training/step-metrics.ts";
 import type { GroupSamples, TrainingSpec } from "../../messages/training-wire.ts";
@@ -21,6 +22,7 @@ import {
   type TrainGroup,
   type TrainingState,
   withDropped,
+  withoutOpen,
 } from "../training-state.ts";
 import type { MemberRow } from "../training-store.ts";
 import { allCut, stepRollouts } from "./plan.ts";
@@ -31,6 +33,7 @@ const MOST_BARREN_BATCHES = 10;
 /** A complete group, with its members, credits and samples. */
 interface Arrival {
   readonly group: TrainGroup;
+  readonly size: number;
   readonly members: readonly MemberRow[];
   readonly credited: CreditedGroup;
   readonly made: GroupSamples | null;
@@ -43,9 +46,16 @@ export function closeGroup(store: RunStore, spec: RunSpec, index: number, made: 
   if (asked === undefined || group === null || group.position !== null) return;
   const members = store.training.members(index);
   const ended = members.filter(({ status }) => status === "done").length;
-  if (ended < spec.rollouts_per_example) return;
+  const size = group.size ?? spec.rollouts_per_example;
+  if (ended < size) return;
   const rewards = members.map(({ id, reward }) => ({ reward, lengths: made?.lengths[id] }));
-  takeIn(store, spec, asked, { group, members, credited: creditGroup(asked, rewards), made });
+  const credited = creditGroup(rulesOf(asked, memberOf(members)), rewards);
+  takeIn(store, spec, asked, { group, size, members, credited, made });
+}
+
+/** The member of a group of environments: all are rollouts of one task. Null if none of them could start. */
+function memberOf(members: readonly MemberRow[]): string | null {
+  return members.find(({ member }) => member !== null)?.member ?? null;
 }
 
 function takeIn(store: RunStore, spec: RunSpec, asked: TrainingSpec, arrival: Arrival): void {
@@ -64,10 +74,10 @@ function takeIn(store: RunStore, spec: RunSpec, asked: TrainingSpec, arrival: Ar
   const kept = { ...columns, mean, state, reason, position, arrived_step, facts };
   store.training.setGroup(group.group_index, kept);
   const met = { ...noteArrival(training, arrival), positions: position };
-  const counted = voided ? met : countedIn(met, reason, columns, spec.rollouts_per_example);
+  const counted = voided ? met : countedIn(met, reason, columns, arrival.size);
   const stored_bytes = head.stored_bytes + (arrival.made?.object?.bytes ?? 0);
   store.saveHead({ ...head, training: counted, stored_bytes });
-  if (!voided) giveUpIfBarren(store, spec, asked, reason ?? barrenCause(columns));
+  if (!voided) giveUpIfBarren(store, spec, asked, { size: arrival.size, cause: reason ?? barrenCause(columns) });
 }
 
 function dropReason(asked: TrainingSpec, training: TrainingState, { group, credited, made }: Arrival): Dropped | null {
@@ -128,8 +138,7 @@ function creditsOf(members: readonly MemberRow[], { advantages }: CreditedGroup)
 }
 
 function factsOf({ group, members, made }: Arrival): GroupFacts {
-  // All are rollouts of one task; a member that could not start has no value here.
-  const whose = members.find(({ member }) => member !== null)?.member ?? null;
+  const whose = memberOf(members);
   const rollouts = members.map((member) => {
     const samples = made?.samples.filter(({ rollout_id }) => rollout_id === member.id) ?? [];
     return {
@@ -178,9 +187,9 @@ function countedIn(
   columns: ReturnType<typeof columnsOf>,
   size: number,
 ): TrainingState {
-  const groups_open = training.groups_open - 1;
-  if (reason !== null) return withDropped({ ...training, groups_open }, reason, size);
-  return { ...training, groups_open, buffered: withGroup(training.buffered, columns, 1) };
+  const closed = { ...training, groups_open: training.groups_open - 1, ...withoutOpen(training, size) };
+  if (reason !== null) return withDropped(closed, reason, size);
+  return { ...closed, buffered: withGroup(training.buffered, columns, 1) };
 }
 
 /** Counts the tokens of groups that are not trained on, too: a run may begin with many of them. */
@@ -209,7 +218,12 @@ function barrenCause({ samples }: { readonly samples: number }): Dropped | null 
   return samples > 0 ? null : "zero_variance";
 }
 
-function giveUpIfBarren(store: RunStore, spec: RunSpec, asked: TrainingSpec, cause: Dropped | null): void {
+function giveUpIfBarren(
+  store: RunStore,
+  spec: RunSpec,
+  asked: TrainingSpec,
+  { size, cause }: { readonly size: number; readonly cause: Dropped | null },
+): void {
   const head = store.head();
   const { training } = head;
   if (training === null || cause === "unused" || cause === "version_reset") return;
@@ -217,7 +231,7 @@ function giveUpIfBarren(store: RunStore, spec: RunSpec, asked: TrainingSpec, cau
     store.saveHead({ ...head, training: { ...training, barren: 0, barren_causes: {} } });
     return;
   }
-  const barren = training.barren + spec.rollouts_per_example;
+  const barren = training.barren + size;
   const barren_causes = plus(training.barren_causes, cause);
   store.saveHead({ ...head, training: { ...training, barren, barren_causes } });
   if (barren >= MOST_BARREN_BATCHES * stepRollouts(spec, asked, training)) {

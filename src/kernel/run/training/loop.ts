@@ -8,7 +8,7 @@
 
 import { rolloutId } from "../../../core/ids.ts";
 import { estimatorOf } from "../../../core/training/advantage.ts";
-import { type CreditLine, creditText, manifestOf } from "../../../core/training/batch.ts";
+import { type BatchParts, type CreditLine, creditText, manifestOf } from "../../../core/training/batch.ts";
 import { PROCESS_SCHEDULER } from "../../kit/fair-scheduler.ts";
 import { idsOf } from "../../kit/log.ts";
 import { batchKeys, trainerObject } from "../../kit/names.ts";
@@ -250,7 +250,7 @@ async function writeBatch(
       run_id: spec.run_id,
       step,
       generation,
-      estimator: estimatorOf(asked.advantage, asked.length_penalty),
+      ...estimatorsOf(asked),
       environment: `${spec.environment.id}@${spec.environment.version}`,
       model: spec.model,
       sampling: asked.sampling ?? spec.sampling,
@@ -262,6 +262,17 @@ async function writeBatch(
   await subrequests.fetch(() => env.STORE.put(credits_key, credits));
   await subrequests.fetch(() => env.STORE.put(manifest_key, JSON.stringify(manifest)));
   return { sha256: manifest.sha256, manifest_key };
+}
+
+function estimatorsOf({
+  advantage,
+  length_penalty,
+  members,
+}: TrainingSpec): Pick<BatchParts, "estimator" | "estimators"> {
+  const estimator = estimatorOf(advantage, length_penalty);
+  if (members === undefined) return { estimator };
+  const named = members.map(({ name, advantage }) => [name, estimatorOf(advantage, length_penalty)]);
+  return { estimator, estimators: Object.fromEntries(named) };
 }
 
 function madeOf({ group_index, made }: TrainGroup): MadeObject {

@@ -14,7 +14,13 @@ import type { RunSpec } from "../../messages/wire.ts";
 import { statusOf } from "../control.ts";
 import { announce, settle } from "../standing.ts";
 import type { RunStore } from "../store.ts";
-import { type KnownTrainer, type TrainBatch, type TrainGroup, withDropped } from "../training-state.ts";
+import {
+  type KnownTrainer,
+  type TrainBatch,
+  type TrainGroup,
+  withDropped,
+  withoutEvalsAfter,
+} from "../training-state.ts";
 import { dropBuffered } from "./batches.ts";
 import { withGroup } from "./groups.ts";
 import { type Ending, voidGroup, voidStale, voidUnused } from "./stale.ts";
@@ -146,8 +152,8 @@ function resetTo(store: RunStore, spec: RunSpec, { reset_to: version }: TrainerS
   store.training.forgetStepsAfter(version);
   const head = store.head();
   if (head.training !== null) {
-    const evaluated = Math.min(head.training.evaluated, version);
-    const training = { ...head.training, step: version + 1, evaluated, empty: 0 };
+    const evals = withoutEvalsAfter(head.training, version);
+    const training = { ...head.training, step: version + 1, ...evals, empty: 0 };
     store.saveHead({ ...head, training });
   }
   return scoringGroups;

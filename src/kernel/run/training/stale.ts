@@ -9,9 +9,9 @@ import type { CancelReason } from "../../../contract/errors.ts";
 import { minFreshVersion } from "../../../core/training/numbering.ts";
 import type { RolloutSlot, RunSpec } from "../../messages/wire.ts";
 import { dispatch, giveUp } from "../accounting.ts";
-import { pendingOf, trainsOn } from "../standing.ts";
+import { groupSizeIn, pendingOf, trainsOn } from "../standing.ts";
 import type { RunStore } from "../store.ts";
-import { type TrainGroup, withDropped } from "../training-state.ts";
+import { type TrainGroup, withDropped, withoutOpen } from "../training-state.ts";
 
 const VOID = "its group trains nothing any more";
 
@@ -60,7 +60,8 @@ export function voidGroup(
   const { training } = head;
   if (training === null) return [];
   const groups_open = training.groups_open - 1;
-  const counted = withDropped({ ...training, groups_open }, reason, spec.rollouts_per_example);
+  const size = groupSizeIn(store, spec, group_index);
+  const counted = withDropped({ ...training, groups_open, ...withoutOpen(training, size) }, reason, size);
   store.saveHead({ ...head, training: counted });
   store.cancelGroup(group_index, cancelled);
   // Only the group that was opened last can have members that never started.

@@ -1,5 +1,6 @@
 /** The view of a training run: its counters, its trainer's last report, and why it waits. */
 import type { RunView } from "../../../contract/run.ts";
+import { evalName, evalsOf } from "../../../contract/training-request.ts";
 import type { StepMetrics, TrainingView } from "../../../contract/training-view.ts";
 import { leadOf } from "../../../core/training/numbering.ts";
 import type { TrainingRecords } from "../../messages/run-records.ts";
@@ -39,10 +40,13 @@ export function trainingView(store: RunStore, spec: RunSpec): TrainingView | nul
     batches: batchesOf(store, asked, training),
     samples: { ...training.branches, untrainable: { ...training.untrainable } },
     trainer: trainerOf(asked, trainer),
-    evals: store.training.evals().flatMap(({ step, run_id, policy_version }) => {
-      return run_id === null ? [] : [{ step, run_id, policy_version }];
+    evals: store.training.evals().flatMap(({ place, step, run_id, policy_version }) => {
+      const own = evalsOf(asked)[place];
+      const name = own === undefined ? spec.environment.id : evalName(own, spec.environment);
+      return run_id === null ? [] : [{ name, step, run_id, policy_version }];
     }),
     ...askedOf(spec, asked),
+    ...membersOf(asked, training),
   };
 }
 
@@ -84,6 +88,15 @@ function askedOf(spec: RunSpec, asked: TrainingSpec) {
     ...{ group_size, min_group_size, batch_size, advantage, length_penalty, curriculum, holdout },
     ...(initial_weights !== undefined && { initial_weights }),
   };
+}
+
+function membersOf({ members }: TrainingSpec, { shared }: TrainingState): Pick<TrainingView, "members"> {
+  if (members === undefined) return {};
+  const all = members.map(({ share, ...member }, at) => {
+    const ratio = share?.ratio ?? null;
+    return { ...member, ratio, groups_opened: share === undefined ? null : (shared?.opened[at] ?? 0) };
+  });
+  return { members: all };
 }
 
 /** Why a training run opens no groups; null if its trainer is not the reason. */

@@ -23,7 +23,7 @@ import { type Result, refuse } from "../../messages/refusal.ts";
 import type { EnvironmentPin } from "../../messages/wire.ts";
 
 /** Members of a group that is scored as one. Each may need a read, within one invocation's subrequests. */
-const WHOLE_GROUP = 400;
+export const WHOLE_GROUP = 400;
 
 export interface PlayWanted {
   /** An environment by name (`id`, `id@version`), or the code of another run, which was found already. */

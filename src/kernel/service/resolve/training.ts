@@ -6,8 +6,16 @@
 import type { EvalRequest } from "../../../contract/eval-request.ts";
 import { bentBy, mergeSampling } from "../../../contract/sampling.ts";
 import type { Scope } from "../../../contract/scope.ts";
-import { evalPlayed, evalsOwn, type TrainingSpec } from "../../../contract/training-request.ts";
+import {
+  type AskedEval,
+  evalName,
+  evalPlayed,
+  evalsOf,
+  evalsOwn,
+  type TrainingSpec,
+} from "../../../contract/training-request.ts";
 import { whyUntrainable } from "../../../core/training/engine-exactness.ts";
+import { rowOfMember, sharedMembers } from "../../../core/training/members.ts";
 import { isSilent, probeEndpoint } from "../../clients/probe.ts";
 import { firstPlaces, sourceOf } from "../../dataset/datasets.ts";
 import { blocksOf } from "../../dataset/rows.ts";
@@ -17,15 +25,20 @@ import { Subrequests } from "../../kit/subrequests.ts";
 import { type Refusal, type Result, refuse } from "../../messages/refusal.ts";
 import { HeldOut, keysHeldOut, rowsGiven, rowsOfRun, tasksToTrain } from "../../scoring/held-out.ts";
 import type { RunEndpoint } from "./endpoint.ts";
+import { GROUP_OF_ONE, type MembersAsked, refuseMembers } from "./members.ts";
 import { type Played, type PlayWanted, resolvePlay } from "./play.ts";
 
 /** How many rows are tried at most. If all of them are held out, there is nothing to train on. */
 const ROWS_TRIED = 16;
+const ROWS_TRIED_OF_MEMBER = 2;
 /** Reads of the held-out rows, made once for each run by the consumer that starts rollouts: each is up to 1 MiB. */
 const BLOCKS_HELD_OUT = 256;
 
 type Asked = Pick<EvalRequest, "sampling"> &
-  Pick<PlayWanted, "rollouts_per_example" | "shuffle" | "judges"> & { readonly seed: number };
+  Pick<PlayWanted, "rollouts_per_example" | "shuffle" | "judges"> & {
+    readonly seed: number;
+    readonly training: MembersAsked | null;
+  };
 
 export async function refuseTraining(
   env: Env,
@@ -34,14 +47,15 @@ export async function refuseTraining(
   training: TrainingSpec,
   play: Played,
 ): Promise<Result<never> | null> {
-  const barren = neverTrains(asked, training, play.environment.description);
+  const barren =
+    neverTrains(asked, training, play.environment.description) ?? refuseMembers(asked.training, training, play);
   if (barren !== null) return barren;
   const { url } = training.trainer;
   const address = url === undefined ? null : await refuseAddress(env, scope, url, "trainer.url");
   if (address !== null) return address;
   return (
     refuseOrder(asked, training, play) ??
-    (await refuseEval(env, scope, asked, training, play)) ??
+    (await refuseEvals(env, scope, asked, training, play)) ??
     (await refuseHoldout(env, scope, asked, training, play))
   );
 }
@@ -70,8 +84,7 @@ function neverTrains(
   }
   const alone = "singleton" in advantage && advantage.singleton === "raw";
   if (size === 1 && !alone && zero_variance !== "keep") {
-    const why = `a group of 1 is always dropped as zero_variance: use 2 or more, or filters.zero_variance "keep"`;
-    return refused("group_size", why);
+    return refused("group_size", GROUP_OF_ONE);
   }
   if (curriculum.name === "difficulty") {
     const { hard, normal, easy, unseen } = curriculum;
@@ -88,52 +101,82 @@ function neverTrains(
   return refuse("invalid_request", message, "environment");
 }
 
-/** Resolves the eval as it will be resolved when the run starts it. It uses the run's judges and the run's endpoint. */
+async function refuseEvals(
+  env: Env,
+  scope: Scope,
+  asked: Asked,
+  training: TrainingSpec,
+  play: Played,
+): Promise<Result<never> | null> {
+  const names: string[] = [];
+  for (const [at, one] of evalsOf(training).entries()) {
+    const field = training.evals === undefined ? "eval" : `evals[${at}]`;
+    const name = evalName(one, play.pin);
+    if (names.includes(name)) {
+      const message = `${field}.name: another eval is called ${name}: give each a name of its own`;
+      return refuse("invalid_request", message, `${field}.name`);
+    }
+    names.push(name);
+    const refused = await refuseEval(env, scope, { ...asked, holdout: training.holdout }, { asked: one, field }, play);
+    if (refused !== null) return refused;
+  }
+  return null;
+}
+
+/**
+ * Resolves the eval as it will be resolved when the run starts it. It uses the run's judges and the run's endpoint.
+ * `field`: its place in the request.
+ */
 async function refuseEval(
   env: Env,
   scope: Scope,
-  { shuffle, judges }: Asked,
-  { eval: asked, holdout }: TrainingSpec,
+  { shuffle, judges, holdout }: Asked & Pick<TrainingSpec, "holdout">,
+  { asked, field }: { readonly asked: AskedEval; readonly field: string },
   { pin, args: environment_args, rows: { dataset } }: Played,
 ): Promise<Result<never> | null> {
-  if (asked == null) return null;
   const {
     environment: named,
     environment_args: args,
+    dataset: brings,
     ...played
   } = evalPlayed(asked, { environment: pin, environment_args, shuffle });
   const { length } = dataset;
   const brought = dataset.kind === "uploaded" && length !== null && evalsOwn(asked, pin);
+  const own = brought ? { found: { id: null, dataset: { ...dataset, length } } } : null;
   const resolved = await resolvePlay(env, scope, {
     ...{ ...played, judges, groupParam: "rollouts_per_example", training: null },
     code: { named, args },
-    rows: brought ? { found: { id: null, dataset: { ...dataset, length } } } : null,
+    rows: brings === undefined ? own : { named: brings },
   });
-  if (!resolved.ok) return { ok: false, error: asEvals(resolved.error, named) };
+  if (!resolved.ok) return { ok: false, error: asEvals(resolved.error, { named, field, brings }) };
   if (!brought || asked.num_examples <= holdout) return null;
-  const message = `eval.num_examples: ${asked.num_examples} tasks of the run's own rows, but holdout keeps only ${holdout} out of training: raise holdout`;
-  return refuse("invalid_request", message, "eval.num_examples");
+  const message = `${field}.num_examples: ${asked.num_examples} tasks of the run's own rows, but holdout keeps only ${holdout} out of training: raise holdout`;
+  return refuse("invalid_request", message, `${field}.num_examples`);
 }
 
 /** Names the fields of the training request that decide it. */
-function asEvals({ code, message, param }: Refusal, environment: string): Refusal {
+function asEvals(
+  { code, message, param }: Refusal,
+  of: { readonly named: string; readonly field: string; readonly brings: string | undefined },
+): Refusal {
+  const { named: environment, field } = of;
   // The run's rows and judges were checked before, so the fault is that they do not fit the eval's environment.
-  if (param === "dataset") {
+  if (param === "dataset" && of.brings === undefined) {
     const why = `${environment.split("@")[0]} has no rows of its own, and the run's rows are only for evals of the run's own environment`;
-    return { code, message: why, param: "eval.environment" };
+    return { code, message: why, param: `${field}.environment` };
   }
   const isField = param !== null && !param.startsWith("judges.");
-  return { code, message, param: `eval.${isField ? param : "environment"}` };
+  return { code, message, param: `${field}.${isField ? param : "environment"}` };
 }
 
 /** Evals are played in the run's order, which does not exist if their rows are endless. */
 function refuseOrder(
   { shuffle }: Asked,
-  { holdout, eval: asked }: TrainingSpec,
+  training: TrainingSpec,
   { pin, environment, rows: { dataset } }: Played,
 ): Result<never> | null {
   if (!shuffle || dataset.kind === "uploaded") return null;
-  if (holdout === 0 && (asked == null || !evalsOwn(asked, pin))) return null;
+  if (training.holdout === 0 && !evalsOf(training).some((asked) => evalsOwn(asked, pin))) return null;
   const source = sourceOf(environment, false);
   if (source.kind === "uploaded" || source.length !== null) return null;
   const message = `${pin.id} generates endless tasks, which have no order`;
@@ -170,8 +213,16 @@ async function refuseHoldout(
   if (rows.shared && length !== null && length <= holdout) {
     return refused(`holding out ${holdout} of ${length} rows leaves no row to train on: use at most ${length - 1}`);
   }
-  const wanted = Array.from({ length: Math.min(ROWS_TRIED, length ?? ROWS_TRIED) }, (_, at) => at);
   const keys = await keysHeldOut(rows, holdout);
+  for (const { name, share } of sharedMembers(training) ?? []) {
+    const count = Math.min(ROWS_TRIED_OF_MEMBER, share.rows.length ?? ROWS_TRIED_OF_MEMBER);
+    const own = Array.from({ length: count }, (_, at) => rowOfMember(share.rows, at));
+    const tasks = [...(await tasksToTrain(rows, keys, holdout, own)).values()];
+    if (tasks.every((task) => task instanceof HeldOut)) {
+      return refused(`holding out ${holdout} rows leaves no row of ${name} to train on`);
+    }
+  }
+  const wanted = Array.from({ length: Math.min(ROWS_TRIED, length ?? ROWS_TRIED) }, (_, at) => at);
   const tasks = await tasksToTrain(rows, keys, holdout, wanted);
   if (![...tasks.values()].some((task) => task instanceof HeldOut)) return null;
   return refused(

@@ -159,6 +159,10 @@ const TRAINING: readonly Field[] = [
     options: ["mean", "mean_std", "rloo", "max_rl", "none"],
   },
   {
+    ...{ path: ["members"], label: "Members of a group of environments", kind: "json" },
+    help: 'a JSON object by name, such as {"math": {"ratio": 2, "group_size": 16}}',
+  },
+  {
     ...{ path: ["filters", "zero_variance"], label: "Groups whose rewards are all equal", kind: "choice" },
     ...{ options: ["drop", "refill", "keep"], placeholder: "drop" },
   },
@@ -167,6 +171,10 @@ const TRAINING: readonly Field[] = [
   { path: ["holdout"], label: "Tasks held out", kind: "integer", placeholder: "0" },
   { path: ["eval", "every"], label: "Steps between evals", kind: "integer", help: "empty: no evals" },
   { path: ["eval", "num_examples"], label: "Tasks of an eval", kind: "integer", placeholder: "200" },
+  {
+    ...{ path: ["evals"], label: "Several evals", kind: "json" },
+    help: 'instead: a JSON list, such as [{"name": "math", "environment": "math", "every": 20}]',
+  },
   {
     ...{ path: ["trainer", "delivery"], label: "Batches to the trainer", kind: "choice", placeholder: "pull" },
     options: ["pull", "push", "both"],

@@ -2,6 +2,7 @@
 
 import { GATE_KEY } from "../../../contract/gate.ts";
 import type { EnvironmentView, RunView } from "../../../contract/run.ts";
+import type { TrainingView } from "../../../contract/training-view.ts";
 import { type Field, type Kind, type Place, paramOf, sectionsOf, written } from "./fields.ts";
 import type { Written } from "./request.ts";
 
@@ -54,9 +55,25 @@ function settingsOf(run: RunView, unnamed: readonly string[]): Settings {
   const of = { environment_args, model, dataset, judges, sampling, limits, max_concurrent, max_cost_micros };
   const found = { shuffle: rest.shuffle, seed: rest.seed, metadata: pairs, ...placeOf(endpoint, fleet) };
   if (run.kind === "eval") return { ...of, ...found, min_scored, answer_cache, num_examples, rollouts_per_example };
-  const { max_steps, max_off_policy_steps, batch_size, advantage, holdout, initial_weights } = training ?? {};
+  const { max_steps, max_off_policy_steps, batch_size, advantage, holdout, initial_weights, members } = training ?? {};
   const trained = { max_steps, max_off_policy_steps, batch_size, advantage, holdout, initial_weights };
-  return { ...of, ...found, ...trained, group_size: rollouts_per_example };
+  return {
+    ...of,
+    ...found,
+    ...trained,
+    ...(members && { members: membersIn(members) }),
+    group_size: rollouts_per_example,
+  };
+}
+
+/** The settings of members by name, as a request has them. */
+function membersIn(members: NonNullable<TrainingView["members"]>): Settings {
+  const shared = members.some(({ ratio }) => ratio !== null);
+  return Object.fromEntries(
+    members.map(({ name, ratio, group_size, advantage }) => {
+      return [name, shared ? { ratio, group_size, advantage } : { advantage }];
+    }),
+  );
 }
 
 function placeOf(endpoint: RunView["endpoint"], fleet: RunView["fleet"]): Settings {

@@ -35,6 +35,7 @@ export function TrainingOverview({ run }: { readonly run: RunView }) {
         <Weights training={training} />
         <Pipeline training={training} />
       </div>
+      <Members training={training} />
       <Evals training={training} />
     </>
   );
@@ -149,6 +150,39 @@ function Pipeline({ training }: { readonly training: TrainingView }) {
   );
 }
 
+function Members({ training: { members = [] } }: { readonly training: TrainingView }) {
+  if (members.length === 0) return null;
+  return (
+    <section>
+      <h2>Members of the group of environments</h2>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Member</th>
+            <th scope="col">Ratio</th>
+            <th scope="col">Rollouts per task</th>
+            <th scope="col">Advantage</th>
+            <th scope="col">Groups opened</th>
+          </tr>
+        </thead>
+        <tbody>
+          {members.map(({ name, ratio, group_size, advantage, groups_opened }) => (
+            <tr key={name}>
+              <th scope="row">
+                <Shown text={name} />
+              </th>
+              <td>{ratio === null ? "by rows" : numberText(ratio)}</td>
+              <td>{countText(group_size)}</td>
+              <td>{advantage.name}</td>
+              <td>{groups_opened === null ? "–" : countText(groups_opened)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
 function Evals({ training }: { readonly training: TrainingView }) {
   if (training.evals.length === 0) return null;
   return (
@@ -158,15 +192,19 @@ function Evals({ training }: { readonly training: TrainingView }) {
         <thead>
           <tr>
             <th scope="col">Step</th>
+            <th scope="col">Eval</th>
             <th scope="col">Weights</th>
             <th scope="col">Run</th>
             <th scope="col">Reward</th>
           </tr>
         </thead>
         <tbody>
-          {training.evals.map(({ step, run_id, policy_version }) => (
+          {training.evals.map(({ name, step, run_id, policy_version }) => (
             <tr key={run_id}>
               <th scope="row">{step}</th>
+              <td>
+                <Shown text={name} />
+              </td>
               <td>version {policy_version}</td>
               <td>
                 <Link to="/runs/$id" params={{ id: run_id }} search={{}}>

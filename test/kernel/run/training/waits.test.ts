@@ -20,7 +20,7 @@ test("an eval of discarded weights is cancelled, and does not affect the step th
   await inside(stub, RunObject, async (_, { storage }) => {
     const asked = { every: 9, num_examples: 1, rollouts_per_example: 1, at_start: false };
     const run = new TrainingByHand(storage, { eval: asked });
-    const gone = { step: 2, generation: 0, policy_version: 2, due_at: 0 };
+    const gone = { place: 0, step: 2, generation: 0, policy_version: 2, due_at: 0 };
     run.store.training.addEval(gone);
     const [entry] = run.store.training.openEvals();
     if (entry === undefined) throw new Error("no eval");
