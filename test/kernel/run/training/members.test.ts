@@ -10,7 +10,7 @@ import { slotsOf } from "../../../../src/kernel/run/standing.ts";
 import { trainingRecords, trainingView } from "../../../../src/kernel/run/training/view.ts";
 import type { Credit } from "../../../../src/kernel/run/training-state.ts";
 import { inside } from "../../platform.ts";
-import { type TrainingByHand, trainingByHand } from "../../training-rows.ts";
+import { TrainingByHand, trainingByHand } from "../../training-rows.ts";
 
 const MEAN = { name: "mean" } as const;
 const RLOO = { name: "rloo", singleton: "zero" } as const;
@@ -62,18 +62,23 @@ test("groups are opened by ratio, each with its member's size and next row, and 
   });
 });
 
+/** Plays the run to its end. `after`: called after each write. */
+function playOut(run: TrainingByHand, after: () => void): void {
+  while (run.training.step <= (run.spec.training?.max_steps ?? 0)) {
+    while (run.dispatch(5) > 0) after();
+    run.settleGroups(REWARDS);
+    after();
+    run.cut();
+    after();
+    run.train();
+  }
+}
+
 test("a run that is killed after every step opens the same groups as one that is not", async () => {
   const opened: unknown[] = [];
   for (const killed of [false, true]) {
     await trainingByHand({ members: MEMBERS, batch_size: { rollouts: 10 }, max_steps: 4 }, (run) => {
-      while (run.training.step <= 4) {
-        while (run.dispatch(5) > 0) if (killed) run.restart();
-        run.settleGroups(REWARDS);
-        if (killed) run.restart();
-        run.cut();
-        if (killed) run.restart();
-        run.train();
-      }
+      playOut(run, () => killed && run.restart());
       opened.push(groupsOf(run));
     });
   }
@@ -161,12 +166,7 @@ test("each member has a curriculum of its own, and draws only its own rows", asy
   const drawn: unknown[] = [];
   for (const killed of [false, true]) {
     await trainingByHand({ members: MEMBERS, curriculum, batch_size: { rollouts: 10 }, max_steps: 6 }, (run) => {
-      while (run.training.step <= 6) {
-        while (run.dispatch(9) > 0) if (killed) run.restart();
-        run.settleGroups(REWARDS);
-        run.cut();
-        run.train();
-      }
+      playOut(run, () => killed && run.restart());
       const groups = groupsOf(run);
       expect(
         groups.every(({ member, example_index: row }) => (member === "a" ? row < 10 : row >= 10 && row < 15)),
@@ -182,8 +182,7 @@ test("a run whose members only have advantages of their own opens the same group
   const members = MEMBERS.map(({ share: _, ...member }) => ({ ...member, group_size: 2, min_group_size: 2 }));
   for (const training of [{}, { members }]) {
     const stub = env.RUN.getByName(crypto.randomUUID());
-    await inside(stub, RunObject, async (_, { storage }) => {
-      const { TrainingByHand } = await import("../../training-rows.ts");
+    await inside(stub, RunObject, (_, { storage }) => {
       const run = new TrainingByHand(storage, training);
       while (run.dispatch() > 0);
       plans.push([groupsOf(run), run.rows("running").map(({ id }) => id), Object.keys(run.training)]);

@@ -58,7 +58,24 @@ const greedy = defineEnvironment({
       rubric,
     }),
 });
+const member = (rows: number) =>
+  new SingleTurnEnv({
+    dataset: dataset(Task, { length: rows, row: (at) => ({ question: `${rows} ${at}?` }) }),
+    rubric,
+  });
+const pair = defineEnvironment({
+  args: z.strictObject({ empty: z.boolean().default(false) }),
+  build: ({ empty }) => new EnvGroup({ one: member(empty ? 0 : 2), "team/two": member(3) }),
+});
+const bringing = defineEnvironment({
+  args: z.strictObject({}),
+  build: () => {
+    const brings = new SingleTurnEnv({ dataset: dataset(Task, "uploaded"), rubric });
+    return new EnvGroup({ one: brings, two: brings });
+  },
+});
 for (const [id, { args, needs, load }] of Object.entries({
+  ...{ pair, bringing },
   ...{ numbers, greedy, bare, endless },
   ...{ "group-all": named("all"), "group-agg": named("agg") },
 })) {
@@ -74,6 +91,9 @@ const NO_POOL = {
 };
 const HARD_ABOVE_NORMAL = { name: "difficulty", hard: { up_to: 0.9, weight: 1 } };
 const BARE = { environment: "asked-bare", dataset: [{ question: "a" }, { question: "b" }] };
+const PAIR = { environment: "asked-pair" };
+const BRINGING = { environment: "asked-bringing", dataset: [{ question: "a", info: { env_id: "one" } }] };
+const TWICE = { every: 1, num_examples: 1 };
 const SMALL = { max_concurrent: 1, group_size: 2, batch_size: { rollouts: 2 } };
 
 let api: TestApi;
@@ -131,12 +151,68 @@ test.each([
   ["a member whose name trainers reserve", { environment: "asked-group-all" }, "environment"],
   ["a member called as the series of all", { environment: "asked-group-agg" }, "environment"],
   ["every task of rows without end held out", { holdout: 16, environment_args: { kinds: 8 } }, "holdout"],
+  ["members of an environment that is no group", { members: { a: { ratio: 1 } } }, "members"],
+  ["a member that the group does not have", { ...PAIR, members: { three: {} } }, "members.three"],
+  ["a ratio of one member only", { ...PAIR, members: { one: { ratio: 1 } } }, 'members["team/two"].ratio'],
+  ["a ratio of 0", { ...PAIR, members: { one: { ratio: 0 } } }, "members.one.ratio"],
+  ["a member's group of one", { ...PAIR, members: { one: { group_size: 1 } } }, "members.one.group_size"],
+  [
+    "a member's group that is smaller than the smallest one trained on",
+    { ...PAIR, min_group_size: 3, members: { one: { group_size: 2 } } },
+    "min_group_size",
+  ],
+  [
+    "a member without advantages in a run with them",
+    { ...PAIR, members: { one: { advantage: { name: "none" } } } },
+    "members.one.advantage",
+  ],
+  [
+    "a ratio for rows that come with the run",
+    { ...BRINGING, members: { one: { ratio: 1 }, two: { ratio: 1 } } },
+    "members.one.ratio",
+  ],
+  [
+    "a size for rows that come with the run",
+    { ...BRINGING, members: { two: { group_size: 4 } } },
+    "members.two.group_size",
+  ],
+  [
+    "a member without rows",
+    { ...PAIR, environment_args: { empty: true }, members: { one: { group_size: 4 } } },
+    "environment",
+  ],
+  ["every row of a member held out", { ...PAIR, holdout: 2, members: { one: { group_size: 4 } } }, "holdout"],
+  ["one eval beside several", { eval: TWICE, evals: [TWICE] }, "evals"],
+  ["no evals in a list of them", { evals: [] }, "evals"],
+  [
+    "two evals of one name",
+    {
+      evals: [
+        { ...TWICE, name: "a" },
+        { ...TWICE, name: "a" },
+      ],
+    },
+    "evals[1].name",
+  ],
+  ["two evals of one environment without names", { evals: [TWICE, TWICE] }, "evals[1].name"],
+  [
+    "an eval of nothing known among several",
+    { evals: [TWICE, { ...TWICE, environment: "nope" }] },
+    "evals[1].environment",
+  ],
+  ["an eval with an unknown dataset", { evals: [{ ...TWICE, dataset: "nope" }] }, "evals[0].dataset"],
 ])("%s is refused by its field", async (_what, request, param) => {
   const reply = await post(request);
   const { error } = await reply.json<{ error: { param: string; message: string } }>();
   expect([400, 404]).toContain(reply.status);
   expect(error.param).toBe(param);
   expect(error.message).not.toMatch(/invalid|union|discriminator/i);
+});
+
+test("an unknown member is refused with the names of the known ones", async () => {
+  const reply = await post({ ...PAIR, members: { three: {} } });
+  const { error } = await reply.json<{ error: { message: string } }>();
+  expect(error.message).toBe("members.three: is not a member of asked-pair: use one, team/two");
 });
 
 const engine = (kind: EngineKind) => script(["no"], undefined, { tokens: true, engine: kind });

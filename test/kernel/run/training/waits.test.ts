@@ -10,7 +10,7 @@ import { countsOf } from "../../../../src/kernel/run/report.ts";
 import { type AcceptEval, TrainingEvals } from "../../../../src/kernel/run/training/evals.ts";
 import { TrainingLoop } from "../../../../src/kernel/run/training/loop.ts";
 import { GroupOpenings } from "../../../../src/kernel/run/training/plan.ts";
-import { trainingStatusReason } from "../../../../src/kernel/run/training/view.ts";
+import { trainingStatusReason, trainingView } from "../../../../src/kernel/run/training/view.ts";
 import { acceptRun } from "../../../../src/kernel/service/accept-run.ts";
 import { inside } from "../../platform.ts";
 import { TrainingByHand } from "../../training-rows.ts";
@@ -54,6 +54,57 @@ test("an eval is started once, under a key of its generation and its step", asyn
     run.tell({ acked_step: 1, published: 1 });
     await begin();
     expect(keys).toEqual(["run/eval/0/0", "run/eval/0/1", "run/eval/1/1"]);
+  });
+});
+
+test("several evals are each started once at their own steps, also if the process ends right after one is accepted", async () => {
+  const stub = env.RUN.getByName(crypto.randomUUID());
+  await inside(stub, RunObject, async (_, { storage }) => {
+    const asked = { every: 1, num_examples: 1, rollouts_per_example: 1, at_start: true };
+    const evals = [
+      { ...asked, name: "often" },
+      { ...asked, name: "rarely", every: 2, at_start: false },
+      { ...asked, name: "also rarely", every: 2 },
+    ];
+    const run = new TrainingByHand(storage, { evals, max_steps: 9 });
+    const begun = new Map<string, number>();
+    const names: unknown[] = [];
+    // The process ends after the eval was stored, and before the run learns of it; the same key gives the same run.
+    const accept: AcceptEval = async (_env, _scope, { metadata }, { idempotencyKey }) => {
+      const tries = begun.get(idempotencyKey ?? "") ?? 0;
+      begun.set(idempotencyKey ?? "", tries + 1);
+      if (tries === 0) throw new Error("the process ends");
+      names.push([metadata["eval"], metadata["step"]]);
+      return { ok: true, value: { run: { id: `run_${idempotencyKey?.replaceAll("/", "")}` } } };
+    };
+    const beginAll = async () => {
+      for (let deaths = 0; ; deaths += 1) {
+        const passes = new TrainingEvals(env, run.store, () => 1000, accept);
+        if (passes.nextAt(run.spec) !== 1000) return deaths;
+        await passes.advance(run.spec).catch(() => run.restart());
+      }
+    };
+    expect(await beginAll()).toBe(3);
+    run.tell({ acked_step: 1, published: 1 });
+    expect(await beginAll()).toBe(2);
+    run.tell({ acked_step: 2, published: 2 });
+    expect(await beginAll()).toBe(4);
+    run.tell({ generation: 1, reset_to: 1, acked_step: 1, published: 1 });
+    run.tell({ acked_step: 2, published: 2 });
+    expect(await beginAll()).toBe(4);
+    expect([...begun.keys()]).toEqual([
+      ...["run/eval/0/0", "run/eval/0/0/2", "run/eval/0/1"],
+      ...["run/eval/0/2", "run/eval/0/2/1", "run/eval/0/2/2"],
+      ...["run/eval/1/2", "run/eval/1/2/1", "run/eval/1/2/2"],
+    ]);
+    expect([...begun.values()].every((tries) => tries === 2)).toBe(true);
+    expect(names.slice(0, 3)).toEqual([
+      ["often", "0"],
+      ["also rarely", "0"],
+      ["often", "1"],
+    ]);
+    const shown = trainingView(run.store, run.spec)?.evals.map(({ name, step }) => `${name} ${step}`);
+    expect(shown?.slice(0, 4)).toEqual(["often 0", "also rarely 0", "often 1", "often 2"]);
   });
 });
 
