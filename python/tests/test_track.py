@@ -172,6 +172,29 @@ def test_an_eval_that_ends_after_later_steps_is_sent_once_with_the_step_whose_we
     assert rewards(wandb) == [(1, 0.1), (2, 0.2)]
 
 
+def test_several_evals_are_each_sent_once_though_one_ends_after_a_later_step_of_another(tmp_path: Path) -> None:
+    platform = Platform("training")
+    platform.steps[0] = {"eval/easy/reward": 0.1, "eval/hard/reward": 0.0}
+    for step in (1, 2):
+        platform.trained(step)
+    platform.steps[2]["eval/easy/reward"] = 0.2
+    with FakeWandb() as wandb, served(platform) as url:
+        process = command(url, wandb, tmp_path)
+        wandb.wait_until(2, RUN)
+        process.send_signal(signal.SIGINT)
+        assert ended(process) == 130
+        platform.steps[1]["eval/hard/reward"] = 0.05
+        platform.steps[2]["eval/hard/reward"] = 0.3
+        platform.end()
+        assert ended(command(url, wandb, tmp_path)) == 0
+    rows = [row for row in wandb.runs[RUN].rows if "eval/step" in row]
+    curves = {
+        name: [(row["eval/step"], row[f"eval/{name}/reward"]) for row in rows if f"eval/{name}/reward" in row]
+        for name in ("easy", "hard")
+    }
+    assert curves == {"easy": [(0, 0.1), (2, 0.2)], "hard": [(0, 0.0), (1, 0.05), (2, 0.3)]}
+
+
 def test_the_report_of_an_eval_is_one_row_however_often_it_is_sent(tmp_path: Path) -> None:
     platform = Platform("eval")
     platform.end("failed")

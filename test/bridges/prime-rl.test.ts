@@ -12,7 +12,7 @@ import { dummyOf, encodeMicroBatch, listHeader } from "../../src/core/training/f
 import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
 import golden from "../core/training/formats/prime-rl.json" with { type: "json" };
 import { runIn } from "../local/in-a-folder.ts";
-import { deathOf, endGroup, type Served, serve, until } from "../local/served-platform.ts";
+import { BIN, deathOf, endGroup, type Served, serve, until } from "../local/served-platform.ts";
 import { testPort } from "../local/test-port.ts";
 import { type CreatedTraining, smallRun, trainerOf } from "../local/training/training-runs.ts";
 import { pythonVenv, type Venv } from "../python/python-venv.ts";
@@ -39,7 +39,9 @@ beforeAll(async () => {
   venv = await pythonVenv("bridges", join(import.meta.dirname, "requirements.txt"), "ROLLCALL_BRIDGES_VENV");
   if (venv === null) return;
   engine = await startEngine();
-  served = await serve(directory, testPort(30));
+  writeGroup();
+  const port = testPort(30);
+  served = await serve(directory, port, [BIN, "serve", "--json", "--port", String(port), "--env", join(folder, GROUP)]);
 });
 afterAll(async () => {
   engine?.server.close();
@@ -50,6 +52,32 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
   rmSync(folder, { recursive: true, force: true });
 });
+
+const GROUP = "two-members";
+
+/** A group of environments as a user writes one. */
+function writeGroup(): void {
+  mkdirSync(join(folder, GROUP));
+  const rollcall = { environment: "./environment.ts" };
+  writeFileSync(join(folder, GROUP, "package.json"), JSON.stringify({ name: GROUP, version: "0.1.0", rollcall }));
+  writeFileSync(
+    join(folder, GROUP, "environment.ts"),
+    `import { dataset, defineEnvironment, EnvGroup, SingleTurnEnv } from "rollcall";
+import * as z from "zod";
+
+const Task = z.object({ question: z.string() });
+const member = (of: string) =>
+  new SingleTurnEnv({
+    dataset: dataset(Task, (at) => ({ question: of + " " + at })),
+    rubric: { rewards: { length: ({ completion }) => JSON.stringify(completion).length % 7 } },
+  });
+export const loadEnvironment = defineEnvironment({
+  args: z.strictObject({}),
+  build: () => new EnvGroup({ few: member("few"), many: member("many") }),
+});
+`,
+  );
+}
 
 function trainingOf(created: CreatedTraining, protocol: Protocol = "handshake"): Training {
   return new Training(created, { folder, url: served.url, engine, protocol });
@@ -109,6 +137,35 @@ test.for([
     }
   },
 );
+
+test("prime-rl's own types decode batches whose members have groups of several sizes and advantages of their own", async ({
+  skip,
+}) => {
+  const { python } = venv ?? skip();
+  const members = { few: { ratio: 1, group_size: 2, advantage: { name: "rloo" as const } }, many: { ratio: 2 } };
+  const asked = { environment: GROUP, environment_args: {}, members, batch_size: { rollouts: 16 } };
+  const training = trainingOf(await smallRun(served, { encoding: "msgpack" }, asked), "stable");
+  try {
+    await training.startTrainer(python, 2);
+    await training.startBridge(python);
+    const run = await training.created.ended(served);
+    expect([run.status, run.training?.steps_trained]).toEqual(["completed", 2]);
+    await until(() => training.said("finished"), WITHIN_MS);
+    await expectTrainedOnce(training, 2);
+    const client = trainerOf(served, training.created);
+    const { estimators, estimator } = await client.manifest(1);
+    expect([estimators?.["few"]?.name, estimators?.["many"]?.name, estimator.name]).toEqual(["rloo", "mean", "mean"]);
+    const rollouts = training.taken().flatMap(({ rows }) => rows);
+    const sizes = new Set(
+      Map.groupBy(rollouts, (id) => id.split("_").slice(0, 3).join("_"))
+        .values()
+        .map((of) => of.length),
+    );
+    expect(sizes).toEqual(new Set([2, 4]));
+  } finally {
+    training.stop();
+  }
+});
 
 test("killed at every point between a lease and its last report, it trains no batch twice and loses none", async ({
   skip,

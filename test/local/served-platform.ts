@@ -6,7 +6,7 @@ import { isRunning, markOf, type ProcessMark } from "../../src/local/processes.t
 import { readReadyFile } from "../../src/local/state-directory.ts";
 import { WAIT_HANGS_MS } from "../hang-limits.ts";
 
-const BIN = join(import.meta.dirname, "../../bin/rollcall.mjs");
+export const BIN = join(import.meta.dirname, "../../bin/rollcall.mjs");
 const LOOK_EVERY_MS = 5;
 
 export interface Served {

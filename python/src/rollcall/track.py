@@ -5,8 +5,8 @@ so a second call continues the first one.
 
 Invariants. A step is sent once, in order, and only when nothing of it can change any more: its batch was trained, or
 the run has ended. Values of evals (`eval/…`) may arrive long after their step. Each is sent with a later row, and with
-`eval/step`, the step whose weights were evaluated. W&B itself has what was sent: the number of the last row, and the
-last `eval/step`. So an interruption neither repeats a step nor loses one.
+`eval/step`, the step whose weights were evaluated. W&B itself has what was sent: the number of the last row, and for
+each eval its last step (`eval/…/reward/step`). So an interruption neither repeats a step nor loses one.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def config_of(run: Run) -> dict[str, Any]:
     fields: Mapping[str, Any] = run
     names = ("environment", "model", "sampling", "rollouts_per_example", "seed", "metadata")
     training: Mapping[str, Any] = fields.get("training") or {}
-    settings = ("max_steps", "group_size", "batch_size", "advantage", "max_off_policy_steps")
+    settings = ("max_steps", "group_size", "batch_size", "advantage", "members", "max_off_policy_steps")
     return {name: fields[name] for name in names if name in fields} | {
         name: training[name] for name in settings if name in training
     }
@@ -173,17 +173,20 @@ class Series:
     def __init__(self, sent: WandbRun) -> None:
         self._sent = sent
         self._next = sent.starting_step
-        self._evaluated = int(sent.summary.get(EVAL_STEP, -1))
+        # The last step that was sent of each eval: they end in any order.
+        self._evaluated: dict[str, int] = {}
 
     def send(self, points: Iterator[dict[str, Any]], last: float, has_ended: bool) -> None:
         rows: list[tuple[int, dict[str, Any]]] = []
         evals: list[dict[str, Any]] = []
         for point in points:
             step, values = point["step"], known(point["values"])
-            evaluated = {name: value for name, value in values.items() if name.startswith(EVAL)}
-            if evaluated and step > self._evaluated:
-                evals.append({**evaluated, EVAL_STEP: step})
-            others = {name: value for name, value in values.items() if name not in evaluated}
+            of_evals = {name: value for name, value in values.items() if name.startswith(EVAL)}
+            evaluated = {name: value for name, value in of_evals.items() if step > self._last_step(name)}
+            if evaluated:
+                steps = {step_of(name): step for name in evaluated}
+                evals.append({**evaluated, **steps, EVAL_STEP: step})
+            others = {name: value for name, value in values.items() if name not in of_evals}
             if others and self._next <= step <= last:
                 rows.append((step, others))
         for step, others in rows:
@@ -191,13 +194,26 @@ class Series:
         while evals and has_ended:
             self._log(self._next, {}, evals)
 
+    def _last_step(self, name: str) -> int:
+        if name not in self._evaluated:
+            summary = self._sent.summary
+            # A run that an earlier version sent has one step for its only eval.
+            known = EVAL_STEP if summary.get(name) is not None and summary.get(step_of(name)) is None else step_of(name)
+            self._evaluated[name] = int(summary.get(known, -1))
+        return self._evaluated[name]
+
     def _log(self, step: int, values: dict[str, Any], evals: list[dict[str, Any]]) -> None:
         """A row has one eval at most, since it has one value for each name."""
         evaluated = evals.pop(0) if evals else {}
-        self._evaluated = evaluated.get(EVAL_STEP, self._evaluated)
+        self._evaluated |= {name: evaluated[EVAL_STEP] for name in evaluated if step_of(name) in evaluated}
         # Without `commit` the row would be kept back until the next one.
         self._sent.log({**values, **evaluated}, step=step, commit=True)
         self._next = step + 1
+
+
+def step_of(name: str) -> str:
+    """The metric with the step at which the eval `name` was last sent."""
+    return f"{name}/step"
 
 
 def known(values: Mapping[str, Any]) -> dict[str, Any]:

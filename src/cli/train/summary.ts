@@ -117,6 +117,15 @@ function wentLines({ run, training, series, seconds }: TrainingOutcome): string[
   ];
 }
 
+/** Null if no member has settings of its own. */
+function membersText(members: NonNullable<TrainingView["members"]>): string | null {
+  const texts = members.map(({ name, ratio, group_size, advantage, groups_opened }) => {
+    const share = ratio === null ? [] : [`ratio ${ratio}`, `${countText(groups_opened ?? 0)} groups opened`];
+    return `${name}: ${[`groups of ${countText(group_size)}`, advantage.name, ...share].join(", ")}`;
+  });
+  return texts.length === 0 ? null : texts.join("; ");
+}
+
 /** The lines of `rollcall run show` for a training run. */
 export function trainingFields(training: TrainingView): Record<string, string | null> {
   const { groups, batches, evals } = training;
@@ -130,6 +139,7 @@ export function trainingFields(training: TrainingView): Record<string, string | 
       shipped: groups.shipped,
       ...groups.dropped,
     }),
+    members: membersText(training.members ?? []),
     batches: namedCounts({
       held: batches.held,
       ready: batches.ready,
@@ -140,7 +150,7 @@ export function trainingFields(training: TrainingView): Record<string, string | 
     }),
     untrainable: countsOrNothing(training.samples.untrainable),
     trainer: trainerText(training),
-    evals: evals.map(({ step, run_id }) => `${run_id} at step ${step}`).join(", ") || null,
+    evals: evals.map(({ name, step, run_id }) => `${run_id} (${name}) at step ${step}`).join(", ") || null,
   };
 }
 
