@@ -309,8 +309,8 @@ const TRAINING: readonly Edit[] = [
         "group === null || group.position !== null) return;",
         "group === null || group.position !== group.position) return;",
       ],
-      ["const groups_open = training.groups_open - 1;", "const groups_open = training.groups_open - 0;"],
-      ["if (ended < spec.rollouts_per_example) return;", "if (ended > spec.rollouts_per_example) return;"],
+      ["groups_open: training.groups_open - 1,", "groups_open: training.groups_open - 0,"],
+      ["if (ended < size) return;", "if (ended > size) return;"],
     ],
   ),
   ...editsOf(
@@ -358,8 +358,9 @@ const TRAINING: readonly Edit[] = [
     "src/kernel/run/training/evals.ts",
     ["kernel/run/training/waits"],
     [
-      ["return step > training.evaluated &&", "return step >= training.evaluated &&"],
-      ["entry.generation}/", "entry.step}/"],
+      ["return step > evaluatedStep(training, place) &&", "return step >= evaluatedStep(training, place) &&"],
+      ["{generation}/", "{step}/"],
+      ["{place}`", "{step}`"],
     ],
   ),
   ...editsOf(

@@ -112,6 +112,14 @@ export const EDITS: readonly Edit[] = [
     [["advantage: step.advantage ?? rollout.advantage,", "advantage: step.reward ?? rollout.advantage,"]],
   ),
   ...editsOf(
+    "src/core/training/members.ts",
+    ["core/training/members"],
+    [
+      ["&& due < best.due", "&& due > best.due"],
+      ["share * next - ", "share * next + "],
+    ],
+  ),
+  ...editsOf(
     "src/core/training/numbering.ts",
     ["core/training/numbering"],
     [
