@@ -28,6 +28,18 @@ test("a picture has the training's status, the curve, and the speed", () => {
   ]);
 });
 
+test("a picture has the latest reward of each eval by its name, where there is space", () => {
+  const [first, ...later] = STEPS;
+  if (first === undefined) throw new Error("there are no steps");
+  const values = { "eval/held out/reward": 0.25, "eval/hard/reward": 0.125 };
+  const series = [{ ...first, values: { ...first.values, ...values } }, ...later];
+  const last = series.pop();
+  if (last !== undefined) series.push({ ...last, values: { ...last.values, "eval/held out/reward": 0.5 } });
+  const lines = drawn(130, 24, { ...PICTURE, series }).slice(-2);
+  expect(lines[1]).toContain("eval held out 0.500 · eval hard 0.125");
+  expect(drawn(60, 24, { ...PICTURE, series }).slice(-2)).toEqual(drawn(60).slice(-2));
+});
+
 test("a declared best reward is said once, and the axis reaches it", () => {
   const lines = drawn(130, 24, { ...PICTURE, run: aTrainingRun({ max_reward: 2 }) });
   expect(lines.at(-2)).toMatch(/^reward 0\.580 \(best possible 2\) · this batch 0\.500 · /);

@@ -108,6 +108,50 @@ test("several evals are each started once at their own steps, also if the proces
   });
 });
 
+test("a run of an earlier version keeps its evals, its groups and their sizes when its tables change", async () => {
+  const stub = env.RUN.getByName(crypto.randomUUID());
+  await inside(stub, RunObject, (_, { storage }) => {
+    const asked = { every: 1, num_examples: 1, rollouts_per_example: 1, at_start: true };
+    const run = new TrainingByHand(storage, { eval: asked });
+    run.dispatch();
+    const groups = () => storage.sql.exec("select group_index, example_index, state from train_groups").toArray();
+    const before = groups();
+    for (const statement of [
+      "drop table train_evals",
+      `create table train_evals (
+        step integer not null, generation integer not null, policy_version integer not null, run_id text,
+        state text not null, tries integer not null default 0, due_at integer not null,
+        primary key (step, generation))`,
+      "create index train_evals_by_state on train_evals (state, due_at)",
+      "insert into train_evals values (4, 0, 4, 'run_eval', 'running', 2, 77)",
+      "drop index train_groups_by_slot",
+      ...["member", "size", "slots_before"].map((column) => `alter table train_groups drop column ${column}`),
+    ]) {
+      storage.sql.exec(statement);
+    }
+    const applied = storage.kv.get<string[]>("migrations") ?? [];
+    storage.kv.put(
+      "migrations",
+      applied.filter((name) => name !== "members" && name !== "several evals"),
+    );
+    run.restart();
+    run.store.spec();
+    const kept = {
+      step: 4,
+      generation: 0,
+      policy_version: 4,
+      run_id: "run_eval",
+      state: "running",
+      tries: 2,
+      due_at: 77,
+    };
+    expect(run.store.training.evals()).toEqual([{ ...kept, place: 0 }]);
+    expect(groups()).toEqual(before);
+    run.settleGroups();
+    expect(run.training.buffered.groups).toBe(before.length);
+  });
+});
+
 test("a batch that is written and was never offered is offered at once, not at the next question to its trainer", async () => {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, (_, { storage }) => {
