@@ -156,11 +156,8 @@ test("prime-rl's own types decode batches whose members have groups of several s
     const { estimators, estimator } = await client.manifest(1);
     expect([estimators?.["few"]?.name, estimators?.["many"]?.name, estimator.name]).toEqual(["rloo", "mean", "mean"]);
     const rollouts = training.taken().flatMap(({ rows }) => rows);
-    const sizes = new Set(
-      Map.groupBy(rollouts, (id) => id.split("_").slice(0, 3).join("_"))
-        .values()
-        .map((of) => of.length),
-    );
+    const groups = Map.groupBy(rollouts, (id) => id.split("_").slice(0, 3).join("_"));
+    const sizes = new Set([...groups.values()].map(({ length }) => length));
     expect(sizes).toEqual(new Set([2, 4]));
   } finally {
     training.stop();
