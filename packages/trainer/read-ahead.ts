@@ -73,9 +73,9 @@ async function rowsOf(bytes: Uint8Array<ArrayBuffer>, format: string): Promise<S
   }
 }
 
-function sampleOf({ token_ids: ids, mask, logprobs }: SampleRow, { advantage }: CreditLine): TrainingSample {
+function sampleOf({ token_ids: ids, mask, logprobs }: SampleRow, { advantage, weight }: CreditLine): TrainingSample {
   if (mask.some((bit) => bit > 1)) throw new BatchFault("invalid", "a mask holds a number that is neither 0 nor 1");
-  if (advantage !== null) return { ids, mask, logprobs, advantage };
+  if (advantage !== null) return { ids, mask, logprobs, advantage, ...(weight !== undefined && { weight }) };
   throw new BatchFault("invalid", "the batch has no advantages: this trainer computes none of its own");
 }
 

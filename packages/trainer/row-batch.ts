@@ -25,6 +25,8 @@ export interface TrainingSample {
   /** The logprob of each token when it was sampled, with the policy at its temperature. */
   readonly logprobs: ArrayLike<number>;
   readonly advantage: number;
+  /** The batch's weight of each of its tokens in the loss (1); it does not change the divisor of the mean. */
+  readonly weight?: number;
 }
 
 /** The number of trainable tokens, by which a token mean divides; if shares are not 0 or 1, their sum. */
@@ -117,7 +119,7 @@ export function emptyBatch(shape: Shape): RowBatch {
 
 function fillRow(batch: RowBatch, row: number, samples: readonly TrainingSample[], weight: number): void {
   let place = row * batch.shape.length;
-  for (const [index, { ids, mask, logprobs, advantage }] of samples.entries()) {
+  for (const [index, { ids, mask, logprobs, advantage, weight: own = 1 }] of samples.entries()) {
     for (let at = 0; at + 1 < ids.length; at += 1, place += 1) {
       batch.tokens[place] = ids[at] ?? 0;
       batch.positions[place] = at;
@@ -127,7 +129,7 @@ function fillRow(batch: RowBatch, row: number, samples: readonly TrainingSample[
       if (share === 0) continue;
       batch.logprobs[place] = logprobs[at + 1] ?? 0;
       batch.advantages[place] = advantage;
-      batch.weights[place] = share * weight;
+      batch.weights[place] = share * own * weight;
     }
   }
 }

@@ -73,13 +73,15 @@ def test_the_digest_of_a_manifest_is_that_of_the_documentation() -> None:
 def test_a_sample_becomes_arrays_with_the_advantage_where_the_policy_sampled() -> None:
     numpy = pytest.importorskip("numpy")
     parts = {name: ROW[name] for name in ("sample_id", "rollout_id", "group_id", "token_ids", "mask", "logprobs")}
-    arrays = Sample(**parts, reward=1.0, advantage=0.5).numpy()  # type: ignore[arg-type]
+    arrays = Sample(**parts, reward=1.0, advantage=0.5, weight=1.5).numpy()  # type: ignore[arg-type]
     assert arrays["advantages"].tolist() == [0, 0, 0, 0.5, 0.5, 0, 0.5]
+    assert arrays["weights"].tolist() == [0, 0, 0, 1.5, 1.5, 0, 1.5]
     assert {name: each.dtype for name, each in arrays.items()} == {
         "token_ids": numpy.int32,
         "mask": numpy.uint8,
         "logprobs": numpy.float32,
         "advantages": numpy.float32,
+        "weights": numpy.float32,
     }
     with pytest.raises(ConfigError, match="advantage: is null"):
         Sample(**parts, reward=1.0, advantage=None).numpy()  # type: ignore[arg-type]

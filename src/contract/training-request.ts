@@ -13,7 +13,13 @@ import { type Sampling, trainingSampling } from "./sampling.ts";
 import { ShownText, WebAddress } from "./shown-text.ts";
 
 export const Advantage = z.discriminatedUnion("name", [
-  z.strictObject({ name: z.literal("mean") }),
+  z.strictObject({
+    name: z.literal("mean"),
+    length_weighted_baseline: z
+      .boolean()
+      .optional()
+      .describe("the baseline is the mean of the rewards weighted by sampled tokens, not the plain mean"),
+  }),
   z.strictObject({
     name: z.literal("mean_std"),
     sd: z.enum(["population", "sample"]).default("sample"),
@@ -28,6 +34,9 @@ export const Advantage = z.discriminatedUnion("name", [
   z.strictObject({ name: z.literal("none").describe("the trainer computes its own") }),
 ]);
 export type Advantage = z.output<typeof Advantage>;
+
+export const LossAggregation = z.enum(["token", "prompt"]);
+export type LossAggregation = z.output<typeof LossAggregation>;
 
 export const BatchSize = z.union([
   z.strictObject({ rollouts: Positive.max(LIMITS.batchRollouts) }),
@@ -139,6 +148,9 @@ const TrainingFields = z.strictObject({
     })
     .optional()
     .describe("for a group of environments: settings by the name of the member"),
+  loss_aggregation: LossAggregation.default("token").describe(
+    "token: each trained token of a batch has the same weight; prompt: each group has, and the batch's credits give the weight of its tokens",
+  ),
   filters: z
     .strictObject({
       zero_variance: z
@@ -172,9 +184,18 @@ const TrainingFields = z.strictObject({
 });
 export const TrainingRequest = TrainingFields.superRefine(refusePlace)
   .superRefine((asked, context) => {
-    if (asked.initial_weights === undefined || asked.fleet !== undefined) return;
-    const message = "needs a fleet: the platform cannot load weights on an endpoint";
-    context.addIssue({ code: "custom", path: ["initial_weights"], message });
+    const refuse = (field: keyof typeof asked, message: string) =>
+      context.addIssue({ code: "custom", path: [field], message });
+    if (asked.initial_weights !== undefined && asked.fleet === undefined) {
+      refuse("initial_weights", "needs a fleet: the platform cannot load weights on an endpoint");
+    }
+    const advantages = [asked.advantage, ...Object.values(asked.members ?? {}).map(({ advantage }) => advantage)];
+    if (asked.loss_aggregation === "prompt" && advantages.some((advantage) => advantage?.name === "none")) {
+      refuse(
+        "loss_aggregation",
+        'prompt cannot be combined with the advantage "none": a trainer applies it by the advantage',
+      );
+    }
   })
   .superRefine(({ eval: one, evals }, context) => {
     if (one === undefined || evals === undefined) return;
@@ -199,6 +220,8 @@ export interface TrainingSpec
   > {
   readonly min_group_size: number;
   readonly zero_variance: TrainingRequest["filters"]["zero_variance"];
+  /** Absent: by token. */
+  readonly loss_aggregation?: "prompt";
   readonly eval: TrainingRequest["eval"] | null;
   /** Several evals; absent in a run with `eval`, or with none. */
   readonly evals?: readonly AskedEval[];
@@ -285,6 +308,7 @@ export function trainingSpecOf(asked: TrainingRequest, players: Players): Traini
     ...{ trainer, max_steps, batch_size, advantage, length_penalty, curriculum, lead, max_off_policy_steps, holdout },
     min_group_size: asked.min_group_size ?? Math.min(2, asked.group_size),
     zero_variance: asked.filters.zero_variance,
+    ...(asked.loss_aggregation === "prompt" && { loss_aggregation: asked.loss_aggregation }),
     eval: asked.eval ?? null,
     ...(asked.evals !== undefined && { evals: asked.evals }),
     ...(asked.initial_weights !== undefined && { initial_weights: asked.initial_weights }),

@@ -12,7 +12,14 @@ import {
   Step,
   Version,
 } from "./primitives.ts";
-import { Advantage, BatchSize, Curriculum, InitialWeights, LengthPenalty } from "./training-request.ts";
+import {
+  Advantage,
+  BatchSize,
+  Curriculum,
+  InitialWeights,
+  LengthPenalty,
+  LossAggregation,
+} from "./training-request.ts";
 
 export const TrainingView = named("Training", {
   step: Step.describe("step of the batch being collected; max_steps + 1 once all are built").meta({ example: 43 }),
@@ -98,6 +105,7 @@ export const TrainingView = named("Training", {
     )
     .optional()
     .describe("the members of a group of environments, if the request has settings of any"),
+  loss_aggregation: LossAggregation.optional().describe("token if absent"),
   curriculum: Curriculum,
   holdout: Count.meta({ example: 256 }),
   initial_weights: InitialWeights.optional().describe("location of version 0, if the run sets it"),

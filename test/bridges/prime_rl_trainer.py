@@ -169,4 +169,5 @@ def main():
         trainer.publish(step)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -102,6 +102,16 @@ def rows_of(data, kind):
     return rows
 
 
+def with_credit(row, line):
+    """The row with its advantage; with a weight, each trained token has it in `rl_weights`."""
+    weight = line.get("weight", 1)
+    if weight == 1:
+        return {**row, "advantage": line["advantage"]}
+    own = row.get("rl_weights") or [1.0] * len(row["mask"])
+    weights = as_float32(bit * weight * each for bit, each in zip(row["mask"], own))
+    return {**row, "advantage": line["advantage"], "rl_weights": weights}
+
+
 def pack_rows(lengths, seq_len):
     """First fit, in the order of the batch. The numbers of rows, pack by pack, in the order of their last rows."""
     packs, opened, held = [], [], 0
@@ -333,14 +343,14 @@ class Platform:
             yield checked(data, it["sha256"]), it["format"]
 
     def rows(self, manifest):
-        """The rows that train, each with its advantage."""
+        """The rows that train, each with its advantage, and its weight in the loss in `rl_weights`."""
         if manifest["estimator"]["name"] == "none":
             fail("prime-rl's trainer needs advantages, but the run computes none: set its `advantage`")
         at = f"runs/{self.run}/batches/{manifest['step']}/credits"
         lines = checked(self.ask(at)[1], manifest["credits"]["sha256"]).splitlines()
-        credit = {line["sample_id"]: line["advantage"] for line in map(json.loads, lines)}
+        credit = {line["sample_id"]: line for line in map(json.loads, lines)}
         rows = [row for data, kind in self.objects(manifest) for row in rows_of(data, kind)]
-        credited = [{**row, "advantage": credit.get(row["sample_id"])} for row in rows]
+        credited = [with_credit(row, credit[row["sample_id"]]) for row in rows if row["sample_id"] in credit]
         return [row for row in credited if row["advantage"] is not None]
 
 

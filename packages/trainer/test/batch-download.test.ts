@@ -49,3 +49,9 @@ test("a batch that leaves the advantage to its trainer is refused", async () => 
   const { source, manifest } = await handMadeBatch(1, [null, null, null]);
   await expect(downloadBatch(source, manifest)).rejects.toMatchObject({ reason: "invalid" });
 });
+
+test("each sample gets the weight of its credit, and none if the credits have no weights", async () => {
+  const weighed = await handMadeBatch(1, [0.5, -0.5, 0.25], 1.5);
+  const samples = await downloadBatch(weighed.source, weighed.manifest);
+  expect(samples.map(({ weight }) => weight)).toEqual([1.5, 1.5, 1.5]);
+});

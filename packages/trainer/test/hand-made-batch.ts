@@ -23,8 +23,12 @@ function row(sample_id: string): SampleRow {
   };
 }
 
-/** Two objects, one in each encoding, and the credits of their samples. */
-export async function handMadeBatch(step = 1, advantages: readonly (number | null)[] = [0.5, -0.5, 0.25]) {
+/** Two objects, one in each encoding, and the credits of their samples. `weight`: of each of them. */
+export async function handMadeBatch(
+  step = 1,
+  advantages: readonly (number | null)[] = [0.5, -0.5, 0.25],
+  weight?: number,
+) {
   const objects = new Map<string, Uint8Array<ArrayBuffer>>();
   const group = (encoding: SampleEncoding, ids: readonly string[]) => {
     const bytes = new Uint8Array(gzipSync(encodeRows(ids.map(row), encoding)));
@@ -42,7 +46,7 @@ export async function handMadeBatch(step = 1, advantages: readonly (number | nul
   const credits = creditText(
     ["b", "c", "a"].flatMap((sample_id, at) => {
       const advantage = advantages[at];
-      return advantage === undefined ? [] : [{ sample_id, reward: 1, advantage, outcome: "scored" }];
+      return advantage === undefined ? [] : [{ sample_id, reward: 1, advantage, outcome: "scored", weight }];
     }),
   );
   const parts = {

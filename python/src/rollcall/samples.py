@@ -24,8 +24,8 @@ MAX_ROWS_BYTES = 4 << 30
 class Sample:
     """One branch of one rollout: its whole token sequence, and the reward and the advantage of its credit.
 
-    The arrays have one length; `mask` is 1 where the policy sampled the token, and is trained on. `rest` has the other
-    members of the row.
+    The arrays have one length; `mask` is 1 where the policy sampled the token, and is trained on. `weight` is that of
+    each trained token in the loss. `rest` has the other members of the row.
     """
 
     sample_id: str
@@ -36,12 +36,13 @@ class Sample:
     logprobs: Sequence[float]
     reward: float | None
     advantage: float | None
+    weight: float = 1.0
     rest: Mapping[str, Any] = field(default_factory=dict)
 
     def numpy(self) -> dict[str, Any]:
-        """`token_ids` int32, `mask` uint8, `logprobs` and `advantages` float32, all of the same length.
+        """`token_ids` int32, `mask` uint8, `logprobs`, `advantages` and `weights` float32, all of the same length.
 
-        `advantages` is the advantage where the mask is 1. Raises `ConfigError` if numpy is not installed or the run
+        `advantages` is the advantage where the mask is 1, `weights` the weight in the loss there. Raises `ConfigError` if numpy is not installed or the run
         computes no advantages.
         """
         try:
@@ -56,6 +57,7 @@ class Sample:
             "mask": mask,
             "logprobs": numpy.asarray(self.logprobs, numpy.float32),
             "advantages": mask * numpy.float32(self.advantage),
+            "weights": mask * numpy.float32(self.weight),
         }
 
 
@@ -118,5 +120,6 @@ def samples_of(rows: Iterable[Mapping[str, Any]], credits: Iterable[Mapping[str,
             continue
         rest = {name: value for name, value in row.items() if name not in known}
         parts = {name: row[name] for name in known}
-        samples.append(Sample(**parts, reward=credit["reward"], advantage=credit["advantage"], rest=rest))
+        figures = {"reward": credit["reward"], "advantage": credit["advantage"], "weight": credit.get("weight", 1.0)}
+        samples.append(Sample(**parts, **figures, rest=rest))
     return samples

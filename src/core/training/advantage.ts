@@ -3,30 +3,43 @@
  *
  * Invariants. A member without a reward has no advantage and is in no mean, so it changes no other member's advantage.
  * If all rewards of a group are equal (in the sense of same-score.ts), all its advantages are exactly 0. Advantages of
- * mean-type estimators sum to 0. A group is credited once, from final rewards, by one function that the run and its
- * consumer share, so that the samples are built with the same numbers that are trained.
+ * mean-type estimators sum to 0; with a length-weighted baseline, their products with the sampled tokens do. A group is
+ * credited once, from final rewards, by one function that the run and its consumer share, so that the samples are built
+ * with the same numbers that are trained.
  */
 import { isSameScore } from "../../contract/same-score.ts";
-import type { Advantage, LengthPenalty } from "../../contract/training-request.ts";
+import type { Advantage, LengthPenalty, LossAggregation } from "../../contract/training-request.ts";
 
 /** Raised when a formula changes: batches record which version made their numbers. */
 const VERSION = 1;
 
-/** The advantage of each reward over its group; null for a missing reward, and always null for `none`. */
-export function advantagesOf(advantage: Advantage, rewards: readonly (number | null)[]): (number | null)[] {
+/**
+ * The advantage of each reward over its group; null for a missing reward, and always null for `none`. `tokens`: sampled
+ * tokens of each member, for a length-weighted baseline.
+ */
+export function advantagesOf(
+  advantage: Advantage,
+  rewards: readonly (number | null)[],
+  tokens: readonly number[] = [],
+): (number | null)[] {
   if (advantage.name === "none") return rewards.map(() => null);
   const given = rewards.filter(isGiven);
-  const credited = estimate(advantage, given);
+  const weights = tokens.filter((_, at) => isGiven(rewards[at] ?? null));
+  const credited = estimate(advantage, given, weights);
   let next = 0;
   return rewards.map((reward) => (isGiven(reward) ? (credited[next++] ?? null) : null));
 }
 
 /**
- * mean: prime-rl orchestrator/algo/grpo.py, and Dr. GRPO. mean_std: TRL grpo_trainer.py (sample, 1e-4), its
+ * mean: prime-rl orchestrator/algo/grpo.py (also `length_weighted_baseline`), and Dr. GRPO. mean_std: TRL grpo_trainer.py (sample, 1e-4), its
  * asynchronous worker (population, 1e-8), verl core_algos.py (sample, 1e-6, raw). rloo: verl core_algos.py; `r_i` minus
  * the mean of the others. max_rl: prime-rl algo/max_rl.py, https://arxiv.org/abs/2602.02710.
  */
-function estimate(advantage: Exclude<Advantage, { name: "none" }>, rewards: readonly number[]): readonly number[] {
+function estimate(
+  advantage: Exclude<Advantage, { name: "none" }>,
+  rewards: readonly number[],
+  tokens: readonly number[],
+): readonly number[] {
   if (rewards.length === 1 && "singleton" in advantage && advantage.singleton === "raw") {
     return rewards;
   }
@@ -34,8 +47,11 @@ function estimate(advantage: Exclude<Advantage, { name: "none" }>, rewards: read
   const mean = meanOf(rewards);
   const apart = rewards.map((reward) => reward - mean);
   switch (advantage.name) {
-    case "mean":
-      return apart;
+    case "mean": {
+      if (!isLengthWeighted(advantage)) return apart;
+      const baseline = weightedMean(rewards, tokens) ?? mean;
+      return rewards.map((reward) => reward - baseline);
+    }
     case "mean_std": {
       const count = advantage.sd === "sample" ? apart.length - 1 : apart.length;
       const spread = Math.sqrt(sum(apart.map((deviation) => deviation ** 2)) / count) + advantage.eps;
@@ -48,6 +64,17 @@ function estimate(advantage: Exclude<Advantage, { name: "none" }>, rewards: read
     case "max_rl":
       return apart.map((deviation) => (mean > 0 ? deviation / mean : 0));
   }
+}
+
+/** Whether the advantages of a group depend on the lengths of its members, besides their rewards. */
+export function isLengthWeighted(advantage: Advantage): boolean {
+  return advantage.name === "mean" && advantage.length_weighted_baseline === true;
+}
+
+/** `sum(L_i * r_i) / sum(L_i)`; null if no token was sampled. */
+function weightedMean(rewards: readonly number[], tokens: readonly number[]): number | null {
+  const total = sum(tokens);
+  return total > 0 ? sum(rewards.map((reward, at) => reward * (tokens[at] ?? 0))) / total : null;
 }
 
 /** Tokens and turns of one rollout: `output` was sampled, `total` includes its input. */
@@ -83,8 +110,10 @@ export function penalise(
 export function estimatorOf(
   { name, ...params }: Advantage,
   penalty: LengthPenalty | null,
+  loss_aggregation?: LossAggregation,
 ): { name: string; version: number; params: Record<string, unknown> } {
-  const all = penalty === null ? params : { ...params, length_penalty: penalty };
+  const shaped = penalty === null ? params : { ...params, length_penalty: penalty };
+  const all = loss_aggregation === undefined ? shaped : { ...shaped, loss_aggregation };
   return { name, version: VERSION, params: all };
 }
 
@@ -120,7 +149,8 @@ export function creditGroup(
           members.map(({ reward, lengths }) => ({ reward, lengths: lengths ?? NOTHING })),
         );
   const scored = members.flatMap(({ reward }) => (isGiven(reward) ? [reward] : []));
-  const advantages = advantagesOf(rules.advantage, rewards);
+  const tokens = members.map(({ lengths }) => (lengths ?? NOTHING).output);
+  const advantages = advantagesOf(rules.advantage, rewards, tokens);
   return {
     verdict: verdictOf(rules, rewards.filter(isGiven), advantages),
     survivors: scored.length,

@@ -21,6 +21,7 @@ export const CreditLine = z.object({
   advantage: z.number().nullable().describe("null: the trainer computes its own"),
   rubric_digest: z.string().optional(),
   outcome: z.string(),
+  weight: z.number().positive().optional().describe("of each trained token of the sample in the loss; absent: 1"),
 });
 export type CreditLine = z.infer<typeof CreditLine>;
 
@@ -36,8 +37,8 @@ export function runOfBatch(id: string): string | null {
 }
 
 export function creditText(credits: readonly CreditLine[]): string {
-  const line = ({ sample_id, reward, advantage, rubric_digest, outcome }: CreditLine) =>
-    JSON.stringify({ sample_id, reward, advantage, rubric_digest, outcome });
+  const line = ({ sample_id, reward, advantage, rubric_digest, outcome, weight }: CreditLine) =>
+    JSON.stringify({ sample_id, reward, advantage, rubric_digest, outcome, weight });
   return credits.map((credit) => `${line(credit)}\n`).join("");
 }
 

@@ -2,7 +2,7 @@
  * Computes advantages of a run's rollouts from the current rewards of their groups. They are computed at each read, so
  * a retry of one member changes the advantages of the others. In a training run they are the ones sent to its trainer.
  */
-import { advantagesOf } from "../../core/training/advantage.ts";
+import { advantagesOf, isLengthWeighted } from "../../core/training/advantage.ts";
 import { rulesOf } from "../../core/training/members.ts";
 import type { RolloutEntry } from "../messages/run-records.ts";
 import type { TrainingSpec } from "../messages/training-wire.ts";
@@ -60,7 +60,7 @@ function creditedIn(
     return members.map(({ id }) => shipped[id]?.advantage ?? null);
   }
   const { advantage, length_penalty } = rulesOf(training, training.members ? store.training.memberOf(group) : null);
-  if (length_penalty !== null) return [];
+  if (length_penalty !== null || isLengthWeighted(advantage)) return [];
   return advantagesOf(
     advantage,
     members.map(({ reward }) => reward),

@@ -61,6 +61,36 @@ test("the length penalty subtracts a fraction of the group's mean, as recorded",
   expect(among).toMatchObject({ verdict: "train", survivors: 5, mean: credited.mean });
 });
 
+const LENGTH_WEIGHTED = named({ name: "mean", length_weighted_baseline: true });
+
+test("a length-weighted baseline is the mean of the rewards, weighted by sampled tokens", () => {
+  // (10 * 1 + 30 * 0 + 60 * 0) / 100 = 0.1, and (100 * 1 + 300 * 0) / 400 = 0.25.
+  close(advantagesOf(LENGTH_WEIGHTED, [1, 0, 0], [10, 30, 60]), [0.9, -0.1, -0.1]);
+  close(advantagesOf(LENGTH_WEIGHTED, [1, 0], [100, 300]), [0.75, -0.25]);
+  expect(advantagesOf(LENGTH_WEIGHTED, [1, null, 0], [100, 9000, 300])).toEqual([0.75, null, -0.25]);
+});
+
+test("with equal lengths, or without any, a length-weighted baseline is the plain mean", () => {
+  const plain = advantagesOf(named({ name: "mean" }), REWARDS);
+  close(advantagesOf(LENGTH_WEIGHTED, REWARDS, [7, 7, 7, 7, 7]), plain as number[]);
+  expect(advantagesOf(LENGTH_WEIGHTED, REWARDS, [0, 0, 0, 0, 0])).toEqual(plain);
+  expect(advantagesOf(LENGTH_WEIGHTED, REWARDS)).toEqual(plain);
+});
+
+test("with a length-weighted baseline, the advantages times the sampled tokens sum to 0", () => {
+  const member = fc.record({ reward: fc.double({ min: -1, max: 1, noNaN: true }), output: fc.nat(5000) });
+  fc.assert(
+    fc.property(fc.array(member, { minLength: 2, maxLength: 16 }), (group) => {
+      fc.pre(group.some(({ output }) => output > 0));
+      const members = group.map(({ reward, output }) => ({ reward, lengths: { output, total: output, turns: 1 } }));
+      const { advantages } = creditGroup({ ...RULES, advantage: LENGTH_WEIGHTED }, members);
+      const tokens = group.reduce((sum, { output }) => sum + output, 0);
+      const weighted = group.reduce((sum, { output }, at) => sum + output * (advantages[at] ?? 0), 0);
+      expect(Math.abs(weighted / tokens)).toBeLessThan(1e-9);
+    }),
+  );
+});
+
 test("a single rollout has the advantage 0, or its reward if that is configured", () => {
   expect(advantagesOf(named({ name: "mean" }), [0.7])).toEqual([0]);
   expect(advantagesOf(named({ name: "mean_std" }), [0.7])).toEqual([0]);

@@ -29,6 +29,8 @@ test("a batch's id is always the same, and a different one after a reset", () =>
 
 test("credits have one line per sample, and are parsed unchanged", () => {
   const scored = { sample_id: "ro_1.0", reward: 1, advantage: 0.5, outcome: "scored" };
+  const weighed = { ...scored, sample_id: "ro_3.0", weight: 1.5 };
+  expect(parseCredits(creditText([weighed]))).toEqual([weighed]);
   const judged = { ...scored, sample_id: "ro_2.0", advantage: null, rubric_digest: "d1" };
   const text = creditText([scored, judged]);
   expect(text).toBe(

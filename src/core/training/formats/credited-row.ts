@@ -21,6 +21,8 @@ export interface PlacedRow extends RowPlace {
   readonly reward: number | null;
   /** The advantage of the whole row; null: the run computes none, so the trainer does. */
   readonly advantage: number | null;
+  /** The weight of each of its trained tokens in the loss. */
+  readonly weight: number;
 }
 
 export interface CreditedRow extends PlacedRow {
@@ -31,7 +33,7 @@ export interface CreditedRow extends PlacedRow {
 /** `credit` undefined: the batch has no credits, and the row's own figures count. */
 export function creditRow(row: SampleRow, credit: CreditLine | undefined, place: RowPlace): PlacedRow {
   const { reward = null, advantage = null } = credit ?? row;
-  return { row, reward, advantage, ...place };
+  return { row, reward, advantage, weight: credit?.weight ?? 1, ...place };
 }
 
 /** Marks the last row of each rollout. For this it reads one row ahead. */
@@ -42,6 +44,20 @@ export async function* markLastRows(rows: AsyncIterable<PlacedRow>): AsyncGenera
     held = next;
   }
   if (held !== null) yield { ...held, last: true };
+}
+
+/** The row's weights in the loss, for formats that have them by token: 0 where the mask is 0. */
+export function tokenWeights({ row, weight }: PlacedRow): Float32Array<ArrayBuffer> | undefined {
+  if (weight === 1) return row.rl_weights;
+  return Float32Array.from(row.mask, (bit, at) => bit * weight * (row.rl_weights?.[at] ?? 1));
+}
+
+/**
+ * The advantage for formats without weights: multiplied by the row's weight. In every loss that is linear in the
+ * advantage, or clips the ratio only, that is the same as weighing the loss.
+ */
+export function weightedAdvantage({ advantage, weight }: PlacedRow): number | null {
+  return advantage === null ? null : advantage * weight;
 }
 
 /** The advantage of each token; 0 for tokens that were not sampled. */

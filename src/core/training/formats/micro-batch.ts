@@ -6,7 +6,7 @@
  * experts, images, sampling masks, handles) are nil. A decoder with fewer positions ignores the rest.
  */
 import { Encoder } from "@msgpack/msgpack";
-import { branchOf, type CreditedRow, tokenAdvantages } from "./credited-row.ts";
+import { branchOf, type CreditedRow, tokenAdvantages, tokenWeights } from "./credited-row.ts";
 
 const FIELDS = 20;
 const PADDING_ID = 1;
@@ -61,8 +61,10 @@ export function packed(
     return [...values, ...new Array<T>(padding).fill(filler)];
   };
   const stream = (name: Stream) => {
-    if (rows.every(({ row }) => row[name] === undefined)) return null;
-    return column(({ row }) => row[name] ?? new Array<number>(row.token_ids.length).fill(STREAMS[name]), 0);
+    const of = (credited: CreditedRow) => (name === "rl_weights" ? tokenWeights(credited) : credited.row[name]);
+    if (rows.every((credited) => of(credited) === undefined)) return null;
+    const filled = (length: number) => new Array<number>(length).fill(STREAMS[name]);
+    return column((credited) => of(credited) ?? filled(credited.row.token_ids.length), 0);
   };
   // Padding counts as part of the last row, though its positions start again.
   const sequence_lengths = lengths.map((length, at) => (at === lengths.length - 1 ? length + padding : length));

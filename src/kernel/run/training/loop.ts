@@ -9,6 +9,7 @@
 import { rolloutId } from "../../../core/ids.ts";
 import { estimatorOf } from "../../../core/training/advantage.ts";
 import { type BatchParts, type CreditLine, creditText, manifestOf } from "../../../core/training/batch.ts";
+import { promptWeights } from "../../../core/training/loss-weights.ts";
 import { PROCESS_SCHEDULER } from "../../kit/fair-scheduler.ts";
 import { idsOf } from "../../kit/log.ts";
 import { batchKeys, trainerObject } from "../../kit/names.ts";
@@ -244,7 +245,8 @@ async function writeBatch(
 ): Promise<{ sha256: string; manifest_key: string }> {
   const { manifest_key, credits_key } = batchKeys(spec.scope, spec.run_id, batch_id);
   const made = groups.map((group) => ({ made: madeOf(group), credits: creditsOf(group) }));
-  const credits = creditText(made.flatMap(creditLines));
+  const weights = asked.loss_aggregation === "prompt" ? promptWeights(made.map(trainedTokens)) : [];
+  const credits = creditText(made.flatMap((group, at) => creditLines(group, weights[at])));
   const manifest = await manifestOf(
     {
       run_id: spec.run_id,
@@ -267,11 +269,12 @@ async function writeBatch(
 function estimatorsOf({
   advantage,
   length_penalty,
+  loss_aggregation,
   members,
 }: TrainingSpec): Pick<BatchParts, "estimator" | "estimators"> {
-  const estimator = estimatorOf(advantage, length_penalty);
+  const estimator = estimatorOf(advantage, length_penalty, loss_aggregation);
   if (members === undefined) return { estimator };
-  const named = members.map(({ name, advantage }) => [name, estimatorOf(advantage, length_penalty)]);
+  const named = members.map(({ name, advantage }) => [name, estimatorOf(advantage, length_penalty, loss_aggregation)]);
   return { estimator, estimators: Object.fromEntries(named) };
 }
 
@@ -287,17 +290,24 @@ function creditsOf({ credits }: TrainGroup): Readonly<Record<string, Credit>> {
   return JSON.parse(credits ?? "{}") as Record<string, Credit>;
 }
 
-function creditLines({
-  made,
-  credits,
-}: {
+interface CreditedSamples {
   readonly made: Made;
   readonly credits: Readonly<Record<string, Credit>>;
-}): CreditLine[] {
+}
+
+/** `weight`: of each of its trained tokens in the loss; undefined: 1. */
+function creditLines({ made, credits }: CreditedSamples, weight: number | undefined): CreditLine[] {
+  const weighed = weight === undefined ? {} : { weight };
   return made.samples.flatMap(({ sample_id, rollout_id }): CreditLine[] => {
     const credit = credits[rollout_id];
-    return credit === undefined ? [] : [{ sample_id, ...credit }];
+    return credit === undefined ? [] : [{ sample_id, ...credit, ...weighed }];
   });
+}
+
+function trainedTokens({ made, credits }: CreditedSamples): number {
+  return made.samples.reduce((sum, { rollout_id, trainable_tokens }) => {
+    return rollout_id in credits ? sum + trainable_tokens : sum;
+  }, 0);
 }
 
 async function digestOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {

@@ -82,10 +82,12 @@ function trainerOf(asked: TrainingSpec, { trainer, epoch, time }: KnownTrainer):
 }
 
 function askedOf(spec: RunSpec, asked: TrainingSpec) {
-  const { min_group_size, batch_size, advantage, length_penalty, curriculum, holdout, initial_weights } = asked;
+  const { min_group_size, batch_size, advantage, length_penalty, curriculum, holdout } = asked;
+  const { initial_weights, loss_aggregation } = asked;
   const group_size = spec.rollouts_per_example;
   return {
     ...{ group_size, min_group_size, batch_size, advantage, length_penalty, curriculum, holdout },
+    ...(loss_aggregation !== undefined && { loss_aggregation }),
     ...(initial_weights !== undefined && { initial_weights }),
   };
 }

@@ -40,5 +40,5 @@ export function creditedRow(tokens: number, more: Partial<SampleRow> = {}): Cred
     logprobs: Float32Array.from(sampled, (bit) => bit * -0.25),
     ...more,
   };
-  return { row, reward: 1, advantage: 0.5, index: 0, group: 0, member: 0, last: true };
+  return { row, reward: 1, advantage: 0.5, weight: 1, index: 0, group: 0, member: 0, last: true };
 }

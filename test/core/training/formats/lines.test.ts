@@ -34,6 +34,17 @@ test("the credits have precedence over the row's own figures", () => {
   expect(line("tinker").loss_fn_inputs.advantages.data).toEqual([0, 0, -2, -2, 0, -2]);
 });
 
+test("a row's weight is in rl_weights of the neutral line, and in the advantage of every other format", () => {
+  const credit = { sample_id: "s_01", reward: 1, advantage: -2, outcome: "scored", weight: 1.5 };
+  const line = (name: keyof typeof GOLDENS | "neutral") =>
+    JSON.parse(linesOf(formatNamed(name).line(goldenRow(PLACE, credit))));
+  expect(line("neutral")).toMatchObject({ advantage: -2, rl_weights: [0, 0, 0, 1.5, 1.5, 0, 1.5] });
+  for (const name of ["trl", "trl-rollout", "slime", "verl", "skyrl"] as const) {
+    expect(line(name), name).toMatchObject({ advantage: -3 });
+  }
+  expect(line("tinker").loss_fn_inputs.advantages.data).toEqual([0, 0, -3, -3, 0, -3]);
+});
+
 test("a logprob is the shortest decimal of its float32", () => {
   const row = { ...GOLDEN_ROW, logprobs: Float32Array.of(0, 0, 0, -0.1, -1 / 3, 0, -1e-7) };
   const text = linesOf(formatNamed("trl").line(goldenRow(PLACE, undefined, row)));

@@ -65,6 +65,12 @@ test("packed rows have positions of their own, a long row is cut, and padding do
   expect(batch.streams).toMatchObject({ rl_weights: [0, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 0], ce_weights: null });
 });
 
+test("a row's weight is the weight of each of its sampled tokens, and its advantage is not changed", () => {
+  const batch = packed([{ ...creditedRow(3), weight: 1.5 }, creditedRow(2)], SIZES);
+  expect(batch.streams.rl_weights).toEqual([0, 1.5, 1.5, 1, 1]);
+  expect(batch.advantages).toEqual([0, 0.5, 0.5, 0, 0.5]);
+});
+
 test.each([1, 2, 3, 8, 64, 4096])("a dummy has %i tokens, the requested multiple, and none of them trains", (padTo) => {
   const { streams, sequence_lengths, trace_ids, branch_indices, ...columns } = dummyOf(padTo);
   expect(Object.values(columns).map(({ length }) => length)).toEqual(Array(7).fill(padTo));
