@@ -258,6 +258,8 @@ export const LIMITS = {
   /** Rollouts of a training run's group: it is scored, credited and stored as one. */
   trainingGroup: 400,
   batchRollouts: 65_536,
+  /** Tokens of a model's vocabulary, in a filter of rollouts. */
+  vocabulary: 16 * MIB,
   holdoutTasks: 10_000,
   /** Evals of one training run that have intervals of their own. */
   trainingEvals: 16,

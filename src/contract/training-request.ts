@@ -38,6 +38,33 @@ export type Advantage = z.output<typeof Advantage>;
 export const LossAggregation = z.enum(["token", "prompt"]);
 export type LossAggregation = z.output<typeof LossAggregation>;
 
+const Enforce = z
+  .boolean()
+  .default(false)
+  .describe("true: a rollout in which it finds something is not trained on; false: it is only counted");
+
+export const SampleFilter = z.discriminatedUnion("kind", [
+  z.strictObject({
+    kind: z.literal("gibberish").describe("a rare token that was sampled although it was very unlikely"),
+    vocab_size: z.int().min(2).max(LIMITS.vocabulary).describe("number of tokens of the model's vocabulary"),
+    token_id_threshold: Count.max(LIMITS.vocabulary).default(100_000).describe("tokens with a greater id are rare"),
+    logprob_offset: z
+      .number()
+      .min(0)
+      .max(1000)
+      .default(2)
+      .describe("unlikely: the logprob is below -ln(vocab_size) - logprob_offset"),
+    enforce: Enforce,
+  }),
+  z.strictObject({
+    kind: z.literal("repetition").describe("a long run of sampled tokens that were nearly certain"),
+    window: Positive.max(LIMITS.formattedTokens).default(3000).describe("number of such tokens in a row"),
+    prob_threshold: z.number().gt(0).lt(1).default(0.99).describe("nearly certain: sampled with a greater probability"),
+    enforce: Enforce,
+  }),
+]);
+export type SampleFilter = z.output<typeof SampleFilter>;
+
 export const BatchSize = z.union([
   z.strictObject({ rollouts: Positive.max(LIMITS.batchRollouts) }),
   z.strictObject({ tokens: Positive }),
@@ -159,6 +186,13 @@ const TrainingFields = z.strictObject({
         .describe(
           "groups whose rewards are all equal: drop = they count but are not trained on; refill = they are replaced; keep = shipped with advantage 0",
         ),
+      samples: z
+        .array(SampleFilter)
+        .refine((filters) => new Set(filters.map(({ kind }) => kind)).size === filters.length, {
+          error: "each kind at most once",
+        })
+        .default([])
+        .describe("filters of single rollouts; others are played in the place of those that are left out"),
     })
     .prefault({}),
   curriculum: Curriculum.prefault({ name: "cycle" }),
@@ -220,6 +254,8 @@ export interface TrainingSpec
   > {
   readonly min_group_size: number;
   readonly zero_variance: TrainingRequest["filters"]["zero_variance"];
+  /** Absent: none. */
+  readonly sample_filters?: readonly SampleFilter[];
   /** Absent: by token. */
   readonly loss_aggregation?: "prompt";
   readonly eval: TrainingRequest["eval"] | null;
@@ -308,6 +344,7 @@ export function trainingSpecOf(asked: TrainingRequest, players: Players): Traini
     ...{ trainer, max_steps, batch_size, advantage, length_penalty, curriculum, lead, max_off_policy_steps, holdout },
     min_group_size: asked.min_group_size ?? Math.min(2, asked.group_size),
     zero_variance: asked.filters.zero_variance,
+    ...(asked.filters.samples.length > 0 && { sample_filters: asked.filters.samples }),
     ...(asked.loss_aggregation === "prompt" && { loss_aggregation: asked.loss_aggregation }),
     eval: asked.eval ?? null,
     ...(asked.evals !== undefined && { evals: asked.evals }),

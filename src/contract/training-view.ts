@@ -19,6 +19,7 @@ import {
   InitialWeights,
   LengthPenalty,
   LossAggregation,
+  SampleFilter,
 } from "./training-request.ts";
 
 export const TrainingView = named("Training", {
@@ -36,7 +37,7 @@ export const TrainingView = named("Training", {
   groups: z
     .object({
       ...{ open: Count, buffered: Count, shipped: Count },
-      dropped: CountsByName.describe("zero_variance, too_few, untrainable, stale, version_reset, unused"),
+      dropped: CountsByName.describe("zero_variance, too_few, untrainable, filtered, stale, version_reset, unused"),
     })
     .meta({ example: { open: 12, buffered: 6, shipped: 672, dropped: { zero_variance: 41, stale: 3 } } }),
   buffered: z
@@ -52,6 +53,10 @@ export const TrainingView = named("Training", {
     .object({
       ...{ clean: Count, forked: Count, realigned: Count },
       untrainable: CountsByName.describe("scored rollouts without rows, by cause"),
+      flagged: CountsByName.optional().describe("scored rollouts in which a filter found something, by filter"),
+      filtered: CountsByName.optional().describe(
+        "those of them that are not trained on, by the filter that left them out",
+      ),
     })
     .describe("rows built: the first of a rollout, a new one, one partly overwritten")
     .meta({ example: { clean: 5_310, forked: 12, untrainable: { no_tokens: 1 } } }),
@@ -105,6 +110,7 @@ export const TrainingView = named("Training", {
     )
     .optional()
     .describe("the members of a group of environments, if the request has settings of any"),
+  sample_filters: z.array(SampleFilter).optional().describe("filters of single rollouts, if the run has any"),
   loss_aggregation: LossAggregation.optional().describe("token if absent"),
   curriculum: Curriculum,
   holdout: Count.meta({ example: 256 }),

@@ -48,6 +48,7 @@ export function trainSummary({ run, training, series, before, after, seconds }: 
       realigned: samples.realigned,
       forked: samples.forked,
       untrainable: sum(samples.untrainable),
+      ...(samples.filtered !== undefined && { filtered: sum(samples.filtered) }),
     },
     first_step: firstStep(series),
     reward_by_step: rewardPoints(series).map(({ step, reward }) => [step, reward]),
@@ -149,6 +150,8 @@ export function trainingFields(training: TrainingView): Record<string, string | 
       void: batches.voided,
     }),
     untrainable: countsOrNothing(training.samples.untrainable),
+    flagged: countsOrNothing(training.samples.flagged ?? {}),
+    filtered: countsOrNothing(training.samples.filtered ?? {}),
     trainer: trainerText(training),
     evals: evals.map(({ name, step, run_id }) => `${run_id} (${name}) at step ${step}`).join(", ") || null,
   };

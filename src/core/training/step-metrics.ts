@@ -35,6 +35,9 @@ export interface GroupFacts {
   };
   /** Scored members without samples, by cause. */
   readonly untrainable?: Readonly<Record<string, number>>;
+  /** Scored members in which a filter found something, by filter; and those of them without samples for that. */
+  readonly flagged?: Readonly<Record<string, number>>;
+  readonly filtered?: Readonly<Record<string, number>>;
 }
 
 export interface StepFacts {
@@ -58,7 +61,9 @@ export function stepMetrics({ step, arrived, shipped, dropped_stale }: StepFacts
     ...perEnvironment(arrived, effective),
     ...staleness(step, effective),
     ...breaks(arrived),
-    ...untrainable(arrived),
+    ...countsByName("untrainable", arrived),
+    ...countsByName("flagged", arrived),
+    ...countsByName("filtered", arrived),
     ["off_policy/dropped", dropped_stale] as const,
   ];
   return Object.fromEntries(metrics.flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
@@ -174,13 +179,13 @@ function breaks(arrived: readonly GroupFacts[]): Named[] {
   ];
 }
 
-/** Rollouts that arrived and cannot be trained on, by cause; causes without any are absent. */
-function untrainable(arrived: readonly GroupFacts[]): Named[] {
+/** Rollouts that arrived, by the cause for which they cannot be trained on, or by filter; names without any are absent. */
+function countsByName(of: "untrainable" | "flagged" | "filtered", arrived: readonly GroupFacts[]): Named[] {
   const counts = new Map<string, number>();
-  for (const [cause, n] of arrived.flatMap((group) => Object.entries(group.untrainable ?? {}))) {
-    counts.set(cause, (counts.get(cause) ?? 0) + n);
+  for (const [name, n] of arrived.flatMap((group) => Object.entries(group[of] ?? {}))) {
+    counts.set(name, (counts.get(name) ?? 0) + n);
   }
-  return [...counts].map(([cause, n]) => [`rollout/untrainable/${cause}`, n]);
+  return [...counts].map(([name, n]) => [`rollout/${of}/${name}`, n]);
 }
 
 function spread(name: string, values: readonly number[]): Named[] {

@@ -35,6 +35,10 @@ export interface GroupSamples {
   readonly samples: readonly SampleNote[];
   /** Rollouts that gave no sample, by cause (`no_tokens`, `length_mismatch`, `missing_logprob`, …). */
   readonly untrainable: Readonly<Record<string, number>>;
+  /** Rollouts in which a filter found something, by filter; absent: the run has no filters. */
+  readonly flagged?: Readonly<Record<string, number>>;
+  /** Those of them that give no sample, by the filter that left them out. */
+  readonly filtered?: Readonly<Record<string, number>>;
   /** The rows: the first of each rollout, rows that start again, and rows of which something was overwritten. */
   readonly branches: GroupSamples["transitions"];
   /** Transitions between turns: continued by exact prefix, or started again. */

@@ -91,6 +91,10 @@ export interface TrainingState {
   /** Counts of the sample rows that were built, by kind of branch. */
   readonly branches: GroupSamples["transitions"];
   readonly untrainable: Counts;
+  /** Rollouts in which a filter found something, by filter; absent: none. */
+  readonly flagged?: Counts;
+  /** Those that were left out of training, by filter. */
+  readonly filtered?: Counts;
   /** The last snapshot from its trainer's object, without the acks: those are in the rows of batches. */
   readonly trainer: KnownTrainer;
   /** What the trainer's object has acknowledged about this run. */
@@ -185,7 +189,7 @@ export function newShared(members: number): SharedState {
 }
 
 /** Why a group was dropped. `unused`: every batch was cut before the group was complete. */
-export type Dropped = "zero_variance" | "too_few" | "untrainable" | "stale" | "version_reset" | "unused";
+export type Dropped = "zero_variance" | "too_few" | "untrainable" | "filtered" | "stale" | "version_reset" | "unused";
 
 // Types, not interfaces: SQLite cursors require an index signature.
 export type TrainGroup = {
@@ -276,6 +280,10 @@ export function withoutOpen({ shared }: TrainingState, size: number): Pick<Train
 export function withDropped(training: TrainingState, reason: Dropped, rollouts: number): TrainingState {
   const stale = training.stale + (reason === "stale" ? rollouts : 0);
   return { ...training, dropped: plus(training.dropped, reason), stale };
+}
+
+export function plusAll(counts: Counts, more: Counts): Counts {
+  return Object.entries(more).reduce((sum, [name, by]) => plus(sum, name, by), counts);
 }
 
 export function plus(counts: Counts, name: string, by = 1): Counts {

@@ -12,6 +12,7 @@ import type { EnvironmentCode } from "../../core/protocol/environment-code.ts";
 import { creditGroup, type Lengths } from "../../core/training/advantage.ts";
 import { rulesOf } from "../../core/training/members.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
+import { applyFilters, type Filtered } from "../../core/training/sample-filters.ts";
 import { encodeRows, formatOf, rowsOf, type SampleRow, sampleFault } from "../../core/training/sample-row.ts";
 import { samplesOf } from "../../core/training/samples.ts";
 import { playerOf } from "../environment/make-task.ts";
@@ -32,7 +33,7 @@ interface ScoredTrajectory {
   readonly trajectory: Trajectory;
 }
 
-interface Read extends ScoredTrajectory {
+interface Read extends ScoredTrajectory, Filtered {
   readonly rows: readonly SampleRow[];
   readonly cause: string | null;
   readonly lengths: Lengths;
@@ -124,16 +125,20 @@ export async function samplesOfGroup(
     const trajectory = trajectories[at];
     if (member.record.reward === null || trajectory === undefined) continue;
     const one = await readMember(spec, environment, { member, trajectory }, { newest_version, weights });
-    read.push(one);
+    read.push({ ...one, ...applyFilters(training.sample_filters ?? [], one.rows) });
     await PROCESS_SCHEDULER.spend(spec.scope.orgId, stepsOfTokens(one.lengths.total), true);
   }
-  const trained = trains(training, read) ? read : [];
+  const trained = trains(training, read) ? read.filter(({ left_out_by }) => left_out_by === null) : [];
   const rows = trained.flatMap((member) => member.rows);
   return {
     group: first.group,
     object: rows.length === 0 ? null : await storeSamples(env, spec, training, rows, subrequests),
     samples: rows.map(noteOf),
-    untrainable: causesOf(read),
+    untrainable: countsOf(read.flatMap(({ cause }) => cause ?? [])),
+    ...(training.sample_filters !== undefined && {
+      flagged: countsOf(read.flatMap(({ flagged }) => flagged)),
+      filtered: countsOf(read.flatMap(({ left_out_by }) => left_out_by ?? [])),
+    }),
     branches: sumOf(trained.map(({ branches }) => branches)),
     transitions: sumOf(read.map(({ transitions }) => transitions)),
     lengths: Object.fromEntries(read.map(({ trajectory, lengths }) => [trajectory.rollout_id, lengths])),
@@ -153,7 +158,7 @@ async function readMember(
   environment: EnvironmentCode,
   scored: ScoredTrajectory,
   known: KnownVersions,
-): Promise<Read> {
+): Promise<Omit<Read, keyof Filtered>> {
   try {
     return { ...scored, ...(await madeOf(spec, environment, scored.trajectory, known)) };
   } catch (thrown) {
@@ -169,7 +174,7 @@ async function madeOf(
   environment: EnvironmentCode,
   trajectory: Trajectory,
   { newest_version, weights }: KnownVersions,
-): Promise<Omit<Read, keyof ScoredTrajectory>> {
+): Promise<Omit<Read, keyof ScoredTrajectory | keyof Filtered>> {
   const { rollout_id, turns } = trajectory;
   const dispatch_version = turns[0]?.dispatch_version ?? 0;
   const stamped = weights?.stamped?.get(rollout_id);
@@ -224,10 +229,10 @@ function noteOf(row: SampleRow): SampleNote {
   };
 }
 
-function causesOf(read: readonly Read[]): Record<string, number> {
-  const causes: Record<string, number> = {};
-  for (const { cause } of read) if (cause !== null) causes[cause] = (causes[cause] ?? 0) + 1;
-  return causes;
+function countsOf(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
 }
 
 function sumOf(all: readonly GroupSamples["transitions"][]): GroupSamples["transitions"] {

@@ -40,7 +40,7 @@ function turn(logprobs: readonly number[] | null): StoredTurn {
 
 type Given = readonly [reward: number | null, ...turns: StoredTurn[]];
 
-function group(given: readonly Given[], newest_version?: number) {
+function group(given: readonly Given[], newest_version?: number, spec = SPEC) {
   const trajectories = given.map(
     ([, ...turns], slot): Trajectory => finishedTrajectory({ rollout_id: `ro_run_7_${slot}_0_mac`, turns }),
   );
@@ -50,7 +50,7 @@ function group(given: readonly Given[], newest_version?: number) {
     return { group: 7, slot, attempt: 0, record };
   });
   const scored = { members, trajectories, newest_version };
-  return samplesOfGroup(env, SPEC, environment, scored, new Subrequests());
+  return samplesOfGroup(env, spec, environment, scored, new Subrequests());
 }
 
 async function unzipped(sha256: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -107,6 +107,19 @@ test("members without samples are counted by cause, also if they cannot be read;
   ]);
   expect(made?.samples.map(({ rollout_id }) => rollout_id)).toEqual(["ro_run_7_0_0_mac"]);
   expect(made?.untrainable).toEqual({ missing_logprob: 1, no_tokens: 1, unreadable: 1 });
+});
+
+test("a filter that is enforced leaves a rollout out of the rows only: it counts in the mean, and in the lengths", async () => {
+  const sample_filters = [{ kind: "repetition", window: 2, prob_threshold: 0.99, enforce: true }] as const;
+  const filtering = { ...SPEC, training: { ...training, sample_filters } };
+  const given = [[1, GOOD] as const, [0, turn([-0.001, -0.001])] as const, [null, turn([-0.001, -0.001])] as const];
+  const made = await group(given, undefined, filtering);
+  expect(made?.samples.map(({ rollout_id }) => rollout_id)).toEqual(["ro_run_7_0_0_mac"]);
+  expect([made?.flagged, made?.filtered, made?.untrainable]).toEqual([{ repetition: 1 }, { repetition: 1 }, {}]);
+  expect(Object.keys(made?.lengths ?? {})).toEqual(["ro_run_7_0_0_mac", "ro_run_7_1_0_mac"]);
+  const counting = { ...training, sample_filters: [{ ...sample_filters[0], enforce: false }] };
+  const counted = await group(given, undefined, { ...SPEC, training: counting });
+  expect([counted?.flagged, counted?.filtered, counted?.samples.length]).toEqual([{ repetition: 1 }, {}, 2]);
 });
 
 test("the counts agree with the rows in the object, by their branches", async () => {

@@ -19,6 +19,7 @@ import {
   type Dropped,
   type Made,
   plus,
+  plusAll,
   type TrainGroup,
   type TrainingState,
   withDropped,
@@ -90,7 +91,8 @@ function dropReason(asked: TrainingSpec, training: TrainingState, { group, credi
   if (credited.verdict === "zero_variance") {
     return asked.zero_variance === "refill" ? "zero_variance" : null;
   }
-  return made === null || made.object === null || made.samples.length === 0 ? "untrainable" : null;
+  if (made !== null && made.object !== null && made.samples.length > 0) return null;
+  return Object.keys(made?.filtered ?? {}).length > 0 ? "filtered" : "untrainable";
 }
 
 function newestVersion({ dispatch_version }: TrainGroup, made: GroupSamples | null): number {
@@ -154,8 +156,9 @@ function factsOf({ group, members, made }: Arrival): GroupFacts {
       error: member.outcome === "failed" ? member.reason : null,
     };
   });
-  const { transitions, untrainable } = made ?? {};
-  const known = { ...(transitions && { transitions }), ...(untrainable && { untrainable }) };
+  const { transitions, untrainable, flagged, filtered } = made ?? {};
+  const found = { ...(flagged && { flagged }), ...(filtered && { filtered }) };
+  const known = { ...(transitions && { transitions }), ...(untrainable && { untrainable }), ...found };
   const { dispatch_version } = group;
   return { ...(whose !== null && { member: whose }), dispatch_version, rollouts, ...known };
 }
@@ -165,12 +168,20 @@ function noteArrival(training: TrainingState, { made }: Arrival): TrainingState 
   if (made === null) return training;
   const transitions = together(training.transitions, made.transitions);
   const branches = together(training.branches, made.branches);
-  let untrainable: Counts = training.untrainable;
-  for (const [cause, n] of Object.entries(made.untrainable)) {
-    untrainable = plus(untrainable, cause, n);
-  }
+  const untrainable = plusAll(training.untrainable, made.untrainable);
   const seen = withSeen(training.seen, made);
-  return { ...training, transitions, branches, untrainable, seen };
+  return { ...training, transitions, branches, untrainable, seen, ...withFiltered(training, made) };
+}
+
+/** Nothing in a run without filters. */
+function withFiltered(
+  training: TrainingState,
+  { flagged, filtered }: GroupSamples,
+): Pick<TrainingState, "flagged" | "filtered"> {
+  return {
+    ...(flagged !== undefined && { flagged: plusAll(training.flagged ?? {}, flagged) }),
+    ...(filtered !== undefined && { filtered: plusAll(training.filtered ?? {}, filtered) }),
+  };
 }
 
 function together(one: GroupSamples["transitions"], other: GroupSamples["transitions"]): GroupSamples["transitions"] {
@@ -254,6 +265,7 @@ const CAUSES: { readonly [Reason in Dropped]?: string } = {
   zero_variance: "all rewards of the group were equal: the tasks are too easy or too hard for the model",
   too_few: "fewer members were scored than min_group_size",
   untrainable: "no token ids, no logprobs, or an unknown or unpublished version: see training.samples.untrainable",
+  filtered: "the filters of single rollouts left none of its rollouts: see training.samples.filtered",
   stale: "older than max_off_policy_steps",
 };
 

@@ -38,7 +38,7 @@ export function trainingView(store: RunStore, spec: RunSpec): TrainingView | nul
     },
     buffered: bufferedOf(training),
     batches: batchesOf(store, asked, training),
-    samples: { ...training.branches, untrainable: { ...training.untrainable } },
+    samples: samplesOf(training),
     trainer: trainerOf(asked, trainer),
     evals: store.training.evals().flatMap(({ place, step, run_id, policy_version }) => {
       const own = evalsOf(asked)[place];
@@ -47,6 +47,14 @@ export function trainingView(store: RunStore, spec: RunSpec): TrainingView | nul
     }),
     ...askedOf(spec, asked),
     ...membersOf(asked, training),
+  };
+}
+
+function samplesOf({ branches, untrainable, flagged, filtered }: TrainingState): TrainingView["samples"] {
+  return {
+    ...{ ...branches, untrainable: { ...untrainable } },
+    ...(flagged !== undefined && { flagged: { ...flagged } }),
+    ...(filtered !== undefined && { filtered: { ...filtered } }),
   };
 }
 
@@ -83,10 +91,11 @@ function trainerOf(asked: TrainingSpec, { trainer, epoch, time }: KnownTrainer):
 
 function askedOf(spec: RunSpec, asked: TrainingSpec) {
   const { min_group_size, batch_size, advantage, length_penalty, curriculum, holdout } = asked;
-  const { initial_weights, loss_aggregation } = asked;
+  const { initial_weights, loss_aggregation, sample_filters } = asked;
   const group_size = spec.rollouts_per_example;
   return {
     ...{ group_size, min_group_size, batch_size, advantage, length_penalty, curriculum, holdout },
+    ...(sample_filters !== undefined && { sample_filters: [...sample_filters] }),
     ...(loss_aggregation !== undefined && { loss_aggregation }),
     ...(initial_weights !== undefined && { initial_weights }),
   };

@@ -145,6 +145,12 @@ function Pipeline({ training }: { readonly training: TrainingView }) {
             ? "none"
             : untrainable.map(([why, n]) => `${countText(n)} ${words(why)}`).join(", ")}
         </Fact>
+        {training.sample_filters?.map(({ kind, enforce }) => (
+          <Fact key={kind} name={`Filter ${words(kind)}`}>
+            {countText(samples.flagged?.[kind] ?? 0)} found, {countText(samples.filtered?.[kind] ?? 0)} left out
+            {!enforce && " (only counted)"}
+          </Fact>
+        ))}
       </Facts>
     </section>
   );
