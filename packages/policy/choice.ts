@@ -31,6 +31,8 @@ export interface Delta {
 export interface ChoicesRequest {
   readonly prompts: readonly (readonly number[])[];
   readonly plan: SamplingPlan;
+  /** The number of likeliest tokens to report for each token of the prompt; absent: no logprobs of the prompt. */
+  readonly promptLogprobs?: number | undefined;
   readonly signal: AbortSignal;
   /** Called with each delta as it arrives, for a stream. */
   readonly onDelta?: (delta: Delta) => void;
@@ -50,7 +52,7 @@ export function sampleChoices(engine: Engine, request: ChoicesRequest): Promise<
 
 async function sampleChoice(
   engine: Engine,
-  { plan, signal, onDelta }: ChoicesRequest,
+  { plan, promptLogprobs, signal, onDelta }: ChoicesRequest,
   prompt: readonly number[],
   index: number,
 ): Promise<Choice> {
@@ -61,6 +63,7 @@ async function sampleChoice(
     maxTokens: roomFor(plan, prompt.length, engine.contextLength),
     seed: plan.seed === null ? null : plan.seed + (index % plan.choices),
     topLogprobs: plan.topLogprobs ?? 0,
+    promptLogprobs,
     signal,
     onToken: (token) => {
       const added = text.push(token.id);

@@ -31,7 +31,11 @@ export const completions: Handler = async (context, { json, signal }) => {
   const prompts = promptsOf(request.prompt, engine.vocabularySize);
   // Checked before a stream begins, because an error must set the status.
   for (const prompt of prompts) roomFor(plan, prompt.length, engine.contextLength);
-  const wanted = { prompts, plan, signal };
+  const promptLogprobs = request.prompt_logprobs ?? undefined;
+  if (request.stream && promptLogprobs !== undefined && promptLogprobs > 0) {
+    throw new RequestError(400, "prompt_logprobs: not available with stream: true", "prompt_logprobs");
+  }
+  const wanted = { prompts, plan, promptLogprobs, signal };
   if (request.stream) return { kind: "events", run: (send) => streamCompletions(context, request, wanted, send) };
   const choices = await sampleChoices(engine, wanted);
   const body = {
@@ -74,8 +78,20 @@ function wireChoice(choice: Choice, request: CompletionRequest): object {
     logprobs: logprobsOf(choice.tokens, request, 0),
     finish_reason: choice.finishReason,
     stop_reason: choice.stopReason,
-    prompt_logprobs: null,
+    prompt_logprobs: promptLogprobsOf(choice, request),
   };
+}
+
+/** As in vLLM: null for the first token; then by token id, the token itself and the likeliest ones. */
+function promptLogprobsOf({ promptLogprobs }: Choice, request: CompletionRequest): object | null {
+  if (request.prompt_logprobs === undefined || request.prompt_logprobs === null) return null;
+  const entries = promptLogprobs.map(({ own, top }) => {
+    const shown = [...top.map((token, at) => ({ ...token, rank: at + 1 })), own];
+    return Object.fromEntries(
+      shown.map(({ id, logprob, rank }) => [id, { logprob, rank, decoded_token: tokenLabel(id, false) }]),
+    );
+  });
+  return [null, ...entries];
 }
 
 /** A chunk per token, a chunk per choice with its finish reason, and the usage if the request asks for it. */

@@ -173,18 +173,21 @@ export class Engine {
     }
     this.#admit();
     const rows = [];
-    const asking: Sequence[] = [];
+    const asking: { readonly sequence: Sequence; readonly count: number }[] = [];
     for (const sequence of this.#running) {
       const next = sequence.nextRows(MAX_ROWS - rows.length);
       rows.push(...next);
-      if (next.at(-1)?.sampled === true) asking.push(sequence);
+      const count = next.filter(({ sampled }) => sampled).length;
+      if (count > 0) asking.push({ sequence, count });
     }
     const logits = this.#decoder.step(rows);
     // A listener may change the weights or stop the engine: this step's tokens belong to the weights it began with.
     const version = this.#version;
-    for (const [index, sequence] of asking.entries()) {
-      const first = index * this.vocabularySize;
-      this.#sample(sequence, logits.subarray(first, first + this.vocabularySize), version);
+    let first = 0;
+    for (const { sequence, count } of asking) {
+      const own = logits.subarray(first, first + count * this.vocabularySize);
+      first += own.length;
+      this.#take(sequence, own, version);
     }
   }
 
@@ -192,13 +195,23 @@ export class Engine {
     while (this.#running.size < this.#maxRunning) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
-      const { prompt, cacheSalt } = next.request;
-      const slot = this.#cache.acquire(prompt, cacheSalt);
+      const { prompt, cacheSalt, promptLogprobs } = next.request;
+      // Logits after a cached token are not there any more.
+      const salt = promptLogprobs === undefined ? cacheSalt : `prompt logprobs ${this.#totals.requests}`;
+      const slot = this.#cache.acquire(prompt, salt);
       const sequence = new Sequence(next, slot);
       this.#running.add(sequence);
       this.#totals.promptTokens += prompt.length;
       this.#totals.cachedTokens += sequence.cachedTokens;
     }
+  }
+
+  /** The logits of one sequence: after tokens of its prompt if it reports those, and after its last token if that was read. */
+  #take(sequence: Sequence, logits: Float32Array, version: string): void {
+    const { vocabularySize: size } = this;
+    const noted = sequence.isRead ? logits.length - size : logits.length;
+    for (let at = 0; at < noted; at += size) sequence.note(logits.subarray(at, at + size));
+    if (noted < logits.length) this.#sample(sequence, logits.subarray(noted), version);
   }
 
   #sample(sequence: Sequence, logits: Float32Array, version: string): void {
@@ -229,7 +242,14 @@ export class Engine {
     const weightVersions = { first: this.#version, last: this.#version };
     for (const { outcome } of this.#waiting.filter(unwanted)) {
       this.#totals.requests += 1;
-      outcome.resolve({ tokens: [], finishReason: "abort", stopToken: null, cachedTokens: 0, weightVersions });
+      outcome.resolve({
+        promptLogprobs: [],
+        tokens: [],
+        finishReason: "abort",
+        stopToken: null,
+        cachedTokens: 0,
+        weightVersions,
+      });
     }
     this.#waiting = this.#waiting.filter((waiting) => !unwanted(waiting));
   }

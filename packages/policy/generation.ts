@@ -2,7 +2,15 @@
 import type { Row } from "./decoder.ts";
 import type { ToolGrammar } from "./hermes.ts";
 import type { KvSlot } from "./kv-cache.ts";
-import { applyPenalties, type Penalties, type SampledToken, type SamplingOptions, sampleToken } from "./sampler.ts";
+import {
+  applyPenalties,
+  type Penalties,
+  type PromptLogprob,
+  rankedLogprob,
+  type SampledToken,
+  type SamplingOptions,
+  sampleToken,
+} from "./sampler.ts";
 import { END } from "./tokenizer.ts";
 
 export interface GenerationRequest extends SamplingOptions {
@@ -23,12 +31,16 @@ export interface GenerationRequest extends SamplingOptions {
   readonly rawLogprobs: boolean;
   /** Only requests with the same salt share cache entries. */
   readonly cacheSalt: string | null;
+  /** Reports the logprob of each token of the prompt, and this many likeliest ones; absent: none. */
+  readonly promptLogprobs?: number | undefined;
   readonly signal?: AbortSignal;
   /** Called with each sampled token; returning true ends the generation, because a stop string was found. */
   readonly onToken?: (token: SampledToken) => boolean;
 }
 
 export interface Generation {
+  /** For each token of the prompt but the first, if the request asked for them: by log_softmax of the plain logits. */
+  readonly promptLogprobs: readonly PromptLogprob[];
   /** All sampled tokens, including the one that ended it. */
   readonly tokens: readonly SampledToken[];
   readonly finishReason: "stop" | "length" | "abort";
@@ -62,6 +74,7 @@ export class Sequence {
   readonly cachedTokens: number;
   readonly #random: () => number;
   readonly #tokens: SampledToken[] = [];
+  readonly #promptLogprobs: PromptLogprob[] = [];
   readonly #ids: number[];
   #weightVersions: Generation["weightVersions"] | null = null;
 
@@ -74,14 +87,31 @@ export class Sequence {
     this.#ids = [...request.prompt];
   }
 
-  /** The tokens to compute next, at most `limit`. */
+  /** The tokens to compute next, at most `limit`. A row with `sampled` gets logits: `note` or `sample` takes them. */
   nextRows(limit: number): Row[] {
     const first = this.slot.tokens.length;
     const end = Math.min(this.#ids.length, first + limit);
     const last = this.#ids.length - 1;
     return this.#ids
       .slice(first, end)
-      .map((token, index) => ({ slot: this.slot, token, sampled: first + index === last }));
+      .map((token, index) => ({ slot: this.slot, token, sampled: first + index === last || this.#reports }));
+  }
+
+  /** Whether the logits after the prompt's tokens are reported. */
+  get #reports(): boolean {
+    return this.request.promptLogprobs !== undefined && this.#tokens.length === 0;
+  }
+
+  /** Whether the slot has all tokens so far. */
+  get isRead(): boolean {
+    return this.slot.tokens.length === this.#ids.length;
+  }
+
+  /** Takes the logits after the next token of the prompt, of which another token follows in the prompt. */
+  note(logits: Float32Array): void {
+    const { prompt, promptLogprobs = 0 } = this.request;
+    const id = prompt[this.#promptLogprobs.length + 1];
+    if (id !== undefined) this.#promptLogprobs.push(rankedLogprob(logits, id, promptLogprobs));
   }
 
   /** Samples one more token; returns the finish reason, or null if the generation continues. */
@@ -112,6 +142,7 @@ export class Sequence {
     const last = this.#tokens.at(-1)?.id;
     const isNamed = finishReason === "stop" && last !== undefined && this.#isStopToken(last);
     return {
+      promptLogprobs: this.#promptLogprobs,
       tokens: this.#tokens,
       finishReason,
       stopToken: isNamed ? last : null,

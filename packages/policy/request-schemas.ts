@@ -160,6 +160,7 @@ export const CompletionRequest = z.object({
   ...sampling,
   prompt: Prompt,
   logprobs: z.int().min(0).max(MAX_LOGPROBS).nullish(),
+  prompt_logprobs: z.int().min(0).max(MAX_LOGPROBS).nullish(),
 });
 export type CompletionRequest = z.infer<typeof CompletionRequest>;
 
@@ -209,7 +210,6 @@ const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
   bad_words: isNothing,
   allowed_token_ids: isAbsent,
   logprob_token_ids: isAbsent,
-  prompt_logprobs: isAbsent,
   truncate_prompt_tokens: isAbsent,
   skip_special_tokens: is(true),
   echo: isNothing,

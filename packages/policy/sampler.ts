@@ -41,6 +41,26 @@ export interface SampledToken extends TokenLogprob {
   readonly top: readonly TokenLogprob[];
 }
 
+/** The logprob of a given token, with its rank (1: the likeliest), and the likeliest tokens with theirs. */
+export interface PromptLogprob {
+  readonly own: TokenLogprob & { readonly rank: number };
+  readonly top: readonly TokenLogprob[];
+}
+
+/** `top`: how many of the likeliest tokens to report. */
+export function rankedLogprob(logits: Float32Array, id: number, top: number): PromptLogprob {
+  const most = logits.reduce((max, logit) => Math.max(max, logit), Number.NEGATIVE_INFINITY);
+  const total = logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0);
+  const logprobOf = (token: number) => (logits[token] ?? Number.NEGATIVE_INFINITY) - most - Math.log(total);
+  const order = Array.from(logits.keys()).sort(
+    (one, other) => (logits[other] ?? 0) - (logits[one] ?? 0) || one - other,
+  );
+  return {
+    own: { id, logprob: logprobOf(id), rank: order.indexOf(id) + 1 },
+    top: order.slice(0, top).map((token) => ({ id: token, logprob: logprobOf(token) })),
+  };
+}
+
 /** Constraints of one token, besides the request's options. */
 interface Constraints {
   /** Never drawn; log probabilities ignore this. */

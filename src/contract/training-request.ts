@@ -3,6 +3,7 @@
  * batches for an external trainer, which reports weight versions back (docs/training.md).
  */
 import * as z from "zod";
+import { EndpointOrName, ModelName } from "./endpoint.ts";
 import { EvalRequest, refusePlace } from "./eval-request.ts";
 import type { JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
@@ -64,6 +65,20 @@ export const SampleFilter = z.discriminatedUnion("kind", [
   }),
 ]);
 export type SampleFilter = z.output<typeof SampleFilter>;
+
+/** The name under which a run calls, leases and pays for its reference, among its judges. */
+export const REFERENCE_JUDGE = "reference_logprobs";
+
+export const Reference = z.strictObject({
+  endpoint: EndpointOrName.describe("an endpoint by name or id, or defined inline; its server must be vLLM"),
+  model: ModelName.describe("its tokenizer must be that of the trained model: it is sent token ids"),
+  kl_weight: z
+    .number()
+    .min(0)
+    .max(1000)
+    .default(1)
+    .describe("ref_kl_weights of each trained token: the weight of the KL to the reference; 0: rows have none"),
+});
 
 export const BatchSize = z.union([
   z.strictObject({ rollouts: Positive.max(LIMITS.batchRollouts) }),
@@ -195,6 +210,9 @@ const TrainingFields = z.strictObject({
         .describe("filters of single rollouts; others are played in the place of those that are left out"),
     })
     .prefault({}),
+  reference: Reference.optional().describe(
+    "a model, such as a teacher, whose logprobs of the rows' own tokens are in ref_logprobs",
+  ),
   curriculum: Curriculum.prefault({ name: "cycle" }),
   lead: Count.max(100)
     .default(1)
@@ -222,6 +240,9 @@ export const TrainingRequest = TrainingFields.superRefine(refusePlace)
       context.addIssue({ code: "custom", path: [field], message });
     if (asked.initial_weights !== undefined && asked.fleet === undefined) {
       refuse("initial_weights", "needs a fleet: the platform cannot load weights on an endpoint");
+    }
+    if (Object.hasOwn(asked.judges, REFERENCE_JUDGE)) {
+      refuse("judges", `${REFERENCE_JUDGE} is a reserved name: set reference`);
     }
     const advantages = [asked.advantage, ...Object.values(asked.members ?? {}).map(({ advantage }) => advantage)];
     if (asked.loss_aggregation === "prompt" && advantages.some((advantage) => advantage?.name === "none")) {
@@ -254,6 +275,8 @@ export interface TrainingSpec
   > {
   readonly min_group_size: number;
   readonly zero_variance: TrainingRequest["filters"]["zero_variance"];
+  /** Its endpoint and model are in the run's judges; absent: none. */
+  readonly reference?: { readonly kl_weight: number };
   /** Absent: none. */
   readonly sample_filters?: readonly SampleFilter[];
   /** Absent: by token. */
@@ -344,6 +367,7 @@ export function trainingSpecOf(asked: TrainingRequest, players: Players): Traini
     ...{ trainer, max_steps, batch_size, advantage, length_penalty, curriculum, lead, max_off_policy_steps, holdout },
     min_group_size: asked.min_group_size ?? Math.min(2, asked.group_size),
     zero_variance: asked.filters.zero_variance,
+    ...(asked.reference !== undefined && { reference: { kl_weight: asked.reference.kl_weight } }),
     ...(asked.filters.samples.length > 0 && { sample_filters: asked.filters.samples }),
     ...(asked.loss_aggregation === "prompt" && { loss_aggregation: asked.loss_aggregation }),
     eval: asked.eval ?? null,

@@ -110,6 +110,10 @@ export const TrainingView = named("Training", {
     )
     .optional()
     .describe("the members of a group of environments, if the request has settings of any"),
+  reference: z
+    .object({ model: z.string(), kl_weight: z.number() })
+    .optional()
+    .describe("the model of ref_logprobs, if the run has one"),
   sample_filters: z.array(SampleFilter).optional().describe("filters of single rollouts, if the run has any"),
   loss_aggregation: LossAggregation.optional().describe("token if absent"),
   curriculum: Curriculum,

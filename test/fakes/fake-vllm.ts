@@ -11,6 +11,7 @@ import { text } from "node:stream/consumers";
 import type { Message } from "../../src/contract/messages.ts";
 import { completionBody } from "./completion-body.ts";
 import { probeReply } from "./probe-reply.ts";
+import { promptLogprobsBody } from "./prompt-logprobs.ts";
 import { withTokens } from "./token-model.ts";
 import { type Answer, type Body, controlRoutes, EngineState, type Era, type Routes } from "./vllm-routes.ts";
 
@@ -228,6 +229,7 @@ export class FakeVllm extends EngineState {
       "GET /openapi.json": () => [200, { openapi: "3.1.0", paths: this.#paths() }],
       "GET /v1/models": () => [200, this.#models()],
       [`POST ${CHAT}`]: async (body) => await this.#chat(body),
+      "POST /v1/completions": (body) => this.#completePrompt(body),
       ...controlRoutes(this, { dev, lora }),
     };
   }
@@ -276,6 +278,12 @@ export class FakeVllm extends EngineState {
     this.changed();
     call.finish = end;
     return [200, this.#completion(body, call)];
+  }
+
+  /** Only what is asked about a prompt: its logprobs. */
+  #completePrompt(body: Body): Answer {
+    const reply = promptLogprobsBody(body, this.calls.length);
+    return reply === null ? this.error(400, "prompt_logprobs: only these are supported here") : [200, reply];
   }
 
   #begin(body: Body, model: string, weights: string): SampledCall {

@@ -1,6 +1,6 @@
 /**
- * The only fake of the outside world: an OpenAI-compatible server of chat completions and embeddings on loopback that
- * answers from a function. A text to embed is passed to the function as a user message, and its reply holds the
+ * The only fake of the outside world: an OpenAI-compatible server of chat completions, embeddings and logprobs of prompts
+ * on loopback that answers from a function. A text to embed is passed to the function as a user message, and its reply holds the
  * vectors. It has real sockets, exact formats (OpenAI's, with vLLM's token ids and logprobs if a reply has them), and
  * the failures of real endpoints. It does no more per request than that, because benchmarks share the machine with it.
  */
@@ -8,9 +8,10 @@ import { appendFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Message, type ToolDefinition, textOf } from "../../src/contract/messages.ts";
-import { completionBody, type Reply } from "./completion-body.ts";
+import { completionBody, type Reply, type ReplyParts } from "./completion-body.ts";
 import { embeddingsBody } from "./embeddings-body.ts";
 import { type HostileBody, sendHostileBody } from "./hostile-body.ts";
+import { promptLogprobsBody } from "./prompt-logprobs.ts";
 import { streamOf } from "./streamed-completion.ts";
 
 /** The arguments of the reply function for one request. */
@@ -160,14 +161,22 @@ class Engine {
     entry.status = 200;
     const promptTokens = Math.ceil(bytes.length / 4);
     const parts = typeof reply === "string" ? { content: reply } : reply;
-    const body =
-      request.url === EMBEDDINGS
-        ? embeddingsBody(parts, asked.model, promptTokens)
-        : completionBody(parts, asked.model, this.#served, promptTokens);
+    const body = this.#bodyOf(request, asked, parts, promptTokens);
     const options = asked.body["stream_options"];
     const usage = typeof options === "object" && options !== null && "include_usage" in options;
     if (asked.body["stream"] === true) sendStream(response, streamOf(body, { usage }));
     else sendJson(response, 200, body);
+  }
+
+  #bodyOf(
+    { url }: IncomingMessage,
+    { model, body }: ModelRequest,
+    parts: ReplyParts,
+    promptTokens: number,
+  ): Record<string, unknown> {
+    if (url === EMBEDDINGS) return embeddingsBody(parts, model, promptTokens);
+    const logprobs = url === COMPLETIONS ? promptLogprobsBody(body, this.#served) : null;
+    return logprobs ?? completionBody(parts, model, this.#served, promptTokens);
   }
 
   #note(asked: ModelRequest): LoggedRequest {
@@ -190,7 +199,8 @@ class Engine {
 }
 
 const EMBEDDINGS = "/v1/embeddings";
-const ROUTES = [EMBEDDINGS, "/v1/chat/completions"];
+const COMPLETIONS = "/v1/completions";
+const ROUTES = [EMBEDDINGS, COMPLETIONS, "/v1/chat/completions"];
 
 interface RequestBody extends Record<string, unknown> {
   model?: string;
@@ -218,8 +228,9 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** Texts to embed, as messages. */
+/** Texts to embed, as messages; a prompt of token ids has none. */
 function withMessages(body: unknown): unknown {
+  if (typeof body === "object" && body !== null && "prompt" in body) return { ...body, messages: [] };
   if (typeof body !== "object" || body === null || !("input" in body)) return body;
   const { input, ...rest } = body;
   if (!Array.isArray(input)) return body;

@@ -73,6 +73,8 @@ export interface JudgeAsk {
   readonly rollout_id: string | null;
   readonly left_out: number;
   readonly seed: number | null;
+  /** Present if it is not a question: the logprobs of these tokens are requested (core/training/reference.ts). */
+  readonly token_ids?: Int32Array<ArrayBuffer>;
 }
 
 /** The final result of a question. */

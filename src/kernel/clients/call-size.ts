@@ -49,6 +49,11 @@ export function sizeOfEmbeddings({ texts }: { readonly texts: readonly string[] 
   return { prompt_tokens: bytesOf(texts) + TEMPLATE_TOKENS + 2 * texts.length, most_tokens: 0 };
 }
 
+/** A call with token ids, which samples one token; the engine may add a mark at their beginning. */
+export function sizeOfTokens(tokens: number): CallSize {
+  return { prompt_tokens: tokens + 1, most_tokens: 1 };
+}
+
 function templateTokens({ messages, tools }: AskedOfModel): number {
   const instructed = messages.some(({ role }) => role === "system");
   return instructed && tools.length === 0 ? TEMPLATE_TOKENS : TEMPLATE_TOKENS_WITH_TEXT;

@@ -28,6 +28,7 @@ import { ReplyReader } from "../../core/rollout/reply-text.ts";
 import { cutResponse } from "../../core/rollout/tokens.ts";
 import { wireMessage } from "../../core/rollout/wire-message.ts";
 import { type Embeddings, readEmbeddings } from "../../core/rubrics/embeddings.ts";
+import { type PromptLogprobs, readPromptLogprobs } from "../../core/training/reference.ts";
 import { isRefusedBesides, refusedIn, STREAMS, withoutRefused } from "./adapted-request.ts";
 import { refusalText, SilentServerError, takeCompletion, unlessSilent } from "./bounded-body.ts";
 import { isContextFull } from "./context-full.ts";
@@ -379,4 +380,20 @@ export async function callEmbeddings(call: EmbeddingCall): Promise<CallOutcome<E
   // Engines differ in what they send by default: numbers, or bytes in base64.
   const body = { encoding_format: "float", ...withoutFixed(extra_body), model, input: texts };
   return await postCall(call, "/embeddings", body, (reply) => readEmbeddings(reply, texts.length));
+}
+
+/** A call that returns the logprobs of given tokens, as vLLM computes them for a prompt. Nothing is sampled with them. */
+export interface LogprobsCall extends Destination {
+  readonly model: string;
+  /** At least two. */
+  readonly token_ids: Int32Array;
+}
+
+export async function callPromptLogprobs({
+  model,
+  token_ids,
+  ...where
+}: LogprobsCall): Promise<CallOutcome<PromptLogprobs>> {
+  const body = { model, prompt: Array.from(token_ids), max_tokens: 1, temperature: 1, prompt_logprobs: 1 };
+  return await postCall(where, "/completions", body, (reply) => readPromptLogprobs(reply, token_ids, usageIn(reply)));
 }

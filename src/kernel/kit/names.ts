@@ -172,6 +172,11 @@ export function sampleKey(scope: Scope, runId: string, sha256: string): string {
   return `${runFolder(scope, runId)}samples/${sha256}`;
 }
 
+/** The reference logprobs of a row: float32, one per token. `name`: of the row's ids. */
+export function referenceKey(scope: Scope, runId: string, name: string): string {
+  return `${runFolder(scope, runId)}references/${name}`;
+}
+
 /** The files of a batch: the list of its samples, and the credit of each. */
 export function batchKeys(scope: Scope, runId: string, batchId: string): { manifest_key: string; credits_key: string } {
   const folder = `${runFolder(scope, runId)}batches/${batchId}`;

@@ -13,8 +13,9 @@ import { judgeCosts } from "../../core/costs/run-costs.ts";
 import type { Embeddings } from "../../core/rubrics/embeddings.ts";
 import { type ReadJudgement, readCosine, readJudgement } from "../../core/rubrics/judgement.ts";
 import type { JudgeAsk } from "../../core/rubrics/judges.ts";
-import { sizeOfCall, sizeOfEmbeddings } from "../clients/call-size.ts";
-import { callEmbeddings, callModel } from "../clients/inference.ts";
+import { meanLogprob, type PromptLogprobs } from "../../core/training/reference.ts";
+import { sizeOfCall, sizeOfEmbeddings, sizeOfTokens } from "../clients/call-size.ts";
+import { callEmbeddings, callModel, callPromptLogprobs } from "../clients/inference.ts";
 import type { Connection } from "../clients/outgoing.ts";
 import { type CachedJudgement, findJudgements, keepJudgement } from "../db/cached-judgements.ts";
 import { endpointOpener, openEndpoint, reachEndpoint } from "../endpoint/call.ts";
@@ -35,6 +36,13 @@ export interface Addressed {
   readonly target: JudgeTarget;
 }
 
+interface Asking {
+  readonly hangUp: AbortSignal;
+  readonly connection: Connection;
+  /** Gets the logprobs of an ask with tokens: they are not part of the outcome. */
+  readonly take: (logprobs: readonly number[]) => void;
+}
+
 /**
  * `hangUp`: aborted when the answer is not needed any more. Throws only temporary errors of the platform, such as a
  * database that is down.
@@ -45,7 +53,7 @@ export async function askJudge(
   target: JudgeTarget,
   ask: JudgeAsk,
   idempotency_key: string,
-  { hangUp, connection }: { readonly hangUp: AbortSignal; readonly connection: Connection },
+  { hangUp, connection, take }: Asking,
 ): Promise<AskOutcome> {
   // A separate controller: the timeout of this call must not end other calls.
   const controller = new AbortController();
@@ -53,7 +61,7 @@ export async function askJudge(
   if (hangUp.aborted) stop();
   hangUp.addEventListener("abort", stop, { once: true });
   try {
-    return await callJudge(env, spec, target, ask, idempotency_key, { controller, connection });
+    return await callJudge(env, spec, target, ask, idempotency_key, { controller, connection, take });
   } finally {
     hangUp.removeEventListener("abort", stop);
   }
@@ -63,6 +71,7 @@ export async function askJudge(
 export function askBound(spec: RunSpec, ask: JudgeAsk): number {
   const target = spec.judges?.[ask.judge];
   if (target === undefined) return 0;
+  if (ask.token_ids !== undefined) return callBound(judgeCosts(spec, ask.judge), sizeOfTokens(ask.token_ids.length));
   const { messages, menu } = ask;
   const call = { model: target.model, messages, tools: [], sampling: asSent({ ...target.sampling, ...ask.sampling }) };
   const size = menu.kind === "cosine" ? sizeOfEmbeddings({ texts: messages.map(textOf) }) : sizeOfCall(call);
@@ -75,9 +84,9 @@ async function callJudge(
   { endpoint_id, model, sampling }: JudgeTarget,
   ask: JudgeAsk,
   idempotency_key: string,
-  by: { readonly controller: AbortController; readonly connection: Connection },
+  { take, ...by }: { readonly controller: AbortController } & Pick<Asking, "connection" | "take">,
 ): Promise<AskOutcome> {
-  const { messages, menu } = ask;
+  const { messages, menu, token_ids } = ask;
   const settings = asSent({ ...sampling, ...ask.sampling });
   const seconds = limits.call_timeout_s;
   const address = money?.addresses?.judges[ask.judge];
@@ -86,6 +95,11 @@ async function callJudge(
     waitMs: seconds * 1000,
     ...by,
   };
+  if (token_ids !== undefined) {
+    const call = { model, token_ids, idempotency_key };
+    const scored = await reachEndpoint(way, (where) => callPromptLogprobs({ ...call, ...where }));
+    return readOutcome(scored, (reply) => readLogprobs(reply, take), seconds);
+  }
   if (menu.kind === "cosine") {
     const { extra_body } = settings;
     const call = { model, texts: messages.map(textOf), extra_body, idempotency_key };
@@ -144,6 +158,11 @@ function withRefusals<Outcome extends AskOutcome>(
   return { ...came, usage: addUsage([...used, { usage: came.usage }]) };
 }
 
+function readLogprobs({ logprobs, usage }: PromptLogprobs, take: Asking["take"]): AskOutcome {
+  take(logprobs);
+  return { kind: "given", value: meanLogprob(logprobs), reason: null, usage };
+}
+
 function readVectors({ vectors, usage }: Embeddings): AskOutcome {
   return afterReading(readCosine(vectors), { usage });
 }
@@ -189,9 +208,10 @@ export class JudgeCache {
   async find(addressed: readonly Addressed[]): Promise<ReadonlyMap<string, CachedJudgement>> {
     const found = new Map<string, CachedJudgement>();
     if (this.#spec.judge_cache === false) return found;
+    const questions = addressed.filter(({ ask }) => ask.token_ids === undefined);
     try {
       const keyed = await Promise.all(
-        addressed.map(async (one) => ({ ask: one.ask.key, key: await this.#keyOf(one) })),
+        questions.map(async (one) => ({ ask: one.ask.key, key: await this.#keyOf(one) })),
       );
       for (const slice of chunksOf(keyed, KEYS_PER_QUERY)) {
         const keys = slice.map(({ key }) => key);
@@ -208,7 +228,7 @@ export class JudgeCache {
   }
 
   async keep(addressed: Addressed, judgement: CachedJudgement): Promise<void> {
-    if (this.#spec.judge_cache === false) return;
+    if (this.#spec.judge_cache === false || addressed.ask.token_ids !== undefined) return;
     try {
       const row = { key: await this.#keyOf(addressed), verdict: judgement, created_at: Date.now() };
       await this.#subrequests.inTurn(() => keepJudgement(this.#env.DB, this.#spec.scope, row));

@@ -24,6 +24,7 @@ import { judgeCosts } from "../../core/costs/run-costs.ts";
 import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
 import { scoreJudged } from "../../core/rubrics/score.ts";
 import { scoringGroupWork } from "../../core/rubrics/work.ts";
+import { isReferenceKey } from "../../core/training/reference.ts";
 import type { Connection } from "../clients/outgoing.ts";
 import type { CachedJudgement } from "../db/cached-judgements.ts";
 import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
@@ -45,8 +46,9 @@ import { chunksOf } from "../run/queues.ts";
 import { type Addressed, askBound, askJudge, JudgeCache } from "./ask-judge.ts";
 import { AskReservation, PUT_OFF_MS } from "./ask-reservation.ts";
 import { pairUp } from "./consume-scores.ts";
-import { samplesOfGroup, weightsOf } from "./group-samples.ts";
+import { type MadeSamples, samplesOfGroup, weightsOf } from "./group-samples.ts";
 import { HeldTrajectories, NO_MEMORY_MS, NoMemoryError } from "./held-trajectories.ts";
+import { storeReference } from "./references.ts";
 import { judgementRequestOf, judgesOf, openScoring, QUEUE_WORK, type QueueWork, scoreInTurn } from "./scoring-pass.ts";
 
 /** An invocation lasts at most 15 minutes, and the last call may take 10. */
@@ -136,7 +138,8 @@ async function settleWithin(
     if (may === "full") return judging.putOff(pending);
     return await judging.ask(pending).finally(() => questions.leave());
   };
-  const judged = await scoreJudged({ known: Object.fromEntries(settled), ask }, async (known) => {
+  const asked = settled.filter(([key]) => !isReferenceKey(key));
+  const judged = await scoreJudged({ known: Object.fromEntries(asked), ask }, async (known) => {
     const judges = { named: judgesOf(spec), known };
     const work = scoringGroupWork(limits.scoringGroupSteps);
     await questions.enter();
@@ -146,19 +149,47 @@ async function settleWithin(
     if (scored === null) throw new InfraError(`scoring group ${scoringGroup.unit} was given up: it waits for nothing`);
     return scored;
   });
+  let pending = judged.kind === "scored" ? [] : judged.pending;
   if (judged.kind === "scored") {
-    const trajectories = await held.read();
     const members = pairUp(scoringGroup, judged.records);
-    const weights = await weightsOf(env, spec, trajectories, subrequests);
-    const group = { members, trajectories, newest_version: scoringGroup.newest_version, weights };
-    const parts = [env, spec, scoring.environment, group, subrequests] as const;
-    const samples = await samplesOfGroup(...parts);
-    const of = { unit: scoringGroup.unit, claim, spent: judging.spent };
-    await subrequests.object(() => run().scored(members, samples ? [samples] : [], of));
-  } else if (judging.goesOn) {
-    const request = judgementRequestOf(spec, scoringGroup.unit, judged.pending, (key) => judging.notBefore(key));
-    const given = { ...request, claim, spent: judging.spent, ...(judging.isSilent && { silent: true }) };
-    await subrequests.object(() => run().requestJudgements([given]));
+    const references = new Map(settled);
+    const make = async () => {
+      const trajectories = await held.read();
+      const weights = await weightsOf(env, spec, trajectories, subrequests);
+      const group = { members, trajectories, newest_version: scoringGroup.newest_version, weights, references };
+      return await samplesOfGroup(env, spec, scoring.environment, group, subrequests);
+    };
+    const made = await makeReferenced(make, references, { judging, held });
+    if (made.pending.length === 0) {
+      const of = { unit: scoringGroup.unit, claim, spent: judging.spent };
+      await subrequests.object(() => run().scored(members, made.samples ? [made.samples] : [], of));
+      return;
+    }
+    pending = made.pending;
+  }
+  if (!judging.goesOn) return;
+  const request = judgementRequestOf(spec, scoringGroup.unit, pending, (key) => judging.notBefore(key));
+  const given = { ...request, claim, spent: judging.spent, ...(judging.isSilent && { silent: true }) };
+  await subrequests.object(() => run().requestJudgements([given]));
+}
+
+/**
+ * Makes the samples, and asks the run's reference about their rows as long as it answers: each round settles at least one
+ * ask, or is the last. `references`: gets the answers.
+ */
+async function makeReferenced(
+  make: () => Promise<MadeSamples>,
+  references: Map<string, JudgeResult>,
+  { judging, held }: Pick<Judged, "judging" | "held">,
+): Promise<MadeSamples> {
+  for (;;) {
+    const made = await make();
+    if (made.pending.length === 0 || !judging.goesOn) return made;
+    // A reference takes minutes. The next round reads them again.
+    held.drop();
+    const given = await judging.ask(made.pending);
+    if (given.size === 0) return made;
+    for (const [key, result] of given) references.set(key, result);
   }
 }
 
@@ -287,9 +318,11 @@ class ScoringGroupJudging {
     const recorded = this.#recorded.get(ask.key) ?? { calls: 0, replies: 0 };
     const key = `${spec.run_id}:judge:${scoringGroup.unit}:${ask.key}:${recorded.replies}`;
     let left = false;
+    const read: (readonly number[])[] = [];
+    const take = (logprobs: readonly number[]) => read.push(logprobs);
     const call = async (signal: AbortSignal, connection: Connection) => {
       left = true;
-      const came = await askJudge(this.#env, spec, target, ask, key, { hangUp: signal, connection });
+      const came = await askJudge(this.#env, spec, target, ask, key, { hangUp: signal, connection, take });
       this.#settle(ask, bound, came);
       return came;
     };
@@ -298,6 +331,9 @@ class ScoringGroupJudging {
     );
     if (!left) this.#callBudget &&= settleCall(this.#callBudget, bound, 0);
     if (outcome === null) return;
+    const logprobs = read.at(-1);
+    if (outcome.kind === "given" && logprobs !== undefined)
+      await storeReference(this.#env, spec, ask, logprobs, this.#subrequests);
     await this.#tell([judgedAsk(ask, { ...outcome, recorded })], given);
     if (outcome.kind !== "given") return;
     const { value, reason, reply } = outcome;

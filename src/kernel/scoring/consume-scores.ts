@@ -230,6 +230,7 @@ async function settlePasses(message: Message, passes: readonly Pass[]): Promise<
     await subrequests.object(() => run.requestJudgements(requests));
   }
   const scored: ScoredScoringGroup[] = [];
+  const referenced: JudgementRequest[] = [];
   const settled = passes.filter(({ request }) => request === null);
   const rollouts = settled.flatMap(({ trajectories }) => trajectories);
   const weights = settled.length > 0 ? await weightsOf(env, spec, rollouts, subrequests) : undefined;
@@ -238,11 +239,18 @@ async function settlePasses(message: Message, passes: readonly Pass[]): Promise<
     try {
       const group = { members, trajectories, newest_version: scoringGroup.newest_version, weights };
       const parts = [env, spec, scoring.environment, group, subrequests] as const;
-      scored.push({ members, samples: await samplesOfGroup(...parts) });
+      const { samples, pending } = await samplesOfGroup(...parts);
+      if (pending.length === 0) scored.push({ members, samples });
+      else referenced.push(judgementRequestOf(spec, scoringGroup.unit, pending));
     } catch (thrown) {
       failures.push(thrown);
     }
   });
+  // Their scores are known, but not the reference logprobs of their samples: the consumer of judgements goes on.
+  if (referenced.length > 0) {
+    const run = runObject(env, spec.scope, spec.run_id);
+    await subrequests.object(() => run.requestJudgements(referenced));
+  }
   return scored;
 }
 

@@ -9,6 +9,7 @@
 import { trainingSampling } from "../../contract/sampling.ts";
 import type { FleetCallNote, StoredTurn, Trajectory } from "../../contract/trajectory.ts";
 import type { EnvironmentCode } from "../../core/protocol/environment-code.ts";
+import type { JudgeAsk } from "../../core/rubrics/judges.ts";
 import { creditGroup, type Lengths } from "../../core/training/advantage.ts";
 import { rulesOf } from "../../core/training/members.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
@@ -26,6 +27,7 @@ import type { PastCall } from "../messages/run-fleet.ts";
 import type { GroupSamples, SampleNote, TrainingSpec } from "../messages/training-wire.ts";
 import type { RunSpec, ScoredMember } from "../messages/wire.ts";
 import { FIRST_SERVED } from "../trainer/weight-versions.ts";
+import { addReferences, NO_REFERENCE, type ReferenceResults } from "./references.ts";
 
 /** A member, with its record and its trajectory. */
 interface ScoredTrajectory {
@@ -49,6 +51,8 @@ const UNREADABLE = "unreadable";
 
 /** `members` and `trajectories` have the same order. */
 export interface ScoredGroup {
+  /** The answers of the run's reference so far; absent: none. */
+  readonly references?: ReferenceResults | undefined;
   readonly members: readonly ScoredMember[];
   readonly trajectories: readonly Trajectory[];
   /** The highest version that weights can have now. */
@@ -109,17 +113,26 @@ function byTurn(
   );
 }
 
-/** Null in a run that trains nothing. Throws if the object cannot be stored now. */
+export interface MadeSamples {
+  /** Null in a run that trains nothing, and as long as something is pending. */
+  readonly samples: GroupSamples | null;
+  /** What the run's reference must be asked first. */
+  readonly pending: readonly JudgeAsk[];
+}
+
+const NOTHING_MADE: MadeSamples = { samples: null, pending: [] };
+
+/** Throws if the object cannot be stored now. */
 export async function samplesOfGroup(
   env: Env,
   spec: RunSpec,
   environment: EnvironmentCode,
-  { members, trajectories, newest_version, weights }: ScoredGroup,
+  { members, trajectories, newest_version, weights, references = new Map() }: ScoredGroup,
   subrequests: Subrequests,
-): Promise<GroupSamples | null> {
+): Promise<MadeSamples> {
   const { training } = spec;
   const first = members[0];
-  if (training === undefined || first === undefined) return null;
+  if (training === undefined || first === undefined) return NOTHING_MADE;
   const read: Read[] = [];
   for (const [at, member] of members.entries()) {
     const trajectory = trajectories[at];
@@ -128,21 +141,24 @@ export async function samplesOfGroup(
     read.push({ ...one, ...applyFilters(training.sample_filters ?? [], one.rows) });
     await PROCESS_SCHEDULER.spend(spec.scope.orgId, stepsOfTokens(one.lengths.total), true);
   }
-  const trained = trains(training, read) ? read.filter(({ left_out_by }) => left_out_by === null) : [];
+  const kept = trains(training, read) ? read.filter(({ left_out_by }) => left_out_by === null) : [];
+  const { members: trained, without, pending } = await addReferences(env, spec, kept, references, subrequests);
+  if (pending.length > 0) return { samples: null, pending };
   const rows = trained.flatMap((member) => member.rows);
-  return {
+  const samples = {
     group: first.group,
     object: rows.length === 0 ? null : await storeSamples(env, spec, training, rows, subrequests),
     samples: rows.map(noteOf),
-    untrainable: countsOf(read.flatMap(({ cause }) => cause ?? [])),
+    untrainable: countsOf([...read.flatMap(({ cause }) => cause ?? []), ...Array<string>(without).fill(NO_REFERENCE)]),
     ...(training.sample_filters !== undefined && {
       flagged: countsOf(read.flatMap(({ flagged }) => flagged)),
       filtered: countsOf(read.flatMap(({ left_out_by }) => left_out_by ?? [])),
     }),
-    branches: sumOf(trained.map(({ branches }) => branches)),
+    branches: sumOf(trained.map(({ rows: own, branches }) => (own.length > 0 ? branches : NONE))),
     transitions: sumOf(read.map(({ transitions }) => transitions)),
     lengths: Object.fromEntries(read.map(({ trajectory, lengths }) => [trajectory.rollout_id, lengths])),
   };
+  return { samples, pending: [] };
 }
 
 type KnownVersions = Pick<ScoredGroup, "newest_version" | "weights">;

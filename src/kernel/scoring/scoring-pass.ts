@@ -4,6 +4,7 @@
  */
 
 import { LIMITS } from "../../contract/limits.ts";
+import { REFERENCE_JUDGE } from "../../contract/training-request.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import { capOf } from "../../core/costs/run-costs.ts";
 import type { EnvironmentCode, GroupToScore, ScoringHost, Secrets } from "../../core/protocol/environment-code.ts";
@@ -159,7 +160,7 @@ function timerOf(limitMs: number, what: string, waited: () => number): StepTimer
 
 /** The judges that may be called. */
 export function judgesOf({ judges = {} }: RunSpec): readonly string[] {
-  return Object.keys(judges);
+  return Object.keys(judges).filter((name) => name !== REFERENCE_JUDGE);
 }
 
 /** The request names the endpoint of the ask that may be made first: a scoring group has a lease of one at a time. */

@@ -40,7 +40,7 @@ function turn(logprobs: readonly number[] | null): StoredTurn {
 
 type Given = readonly [reward: number | null, ...turns: StoredTurn[]];
 
-function group(given: readonly Given[], newest_version?: number, spec = SPEC) {
+async function group(given: readonly Given[], newest_version?: number, spec = SPEC) {
   const trajectories = given.map(
     ([, ...turns], slot): Trajectory => finishedTrajectory({ rollout_id: `ro_run_7_${slot}_0_mac`, turns }),
   );
@@ -50,7 +50,7 @@ function group(given: readonly Given[], newest_version?: number, spec = SPEC) {
     return { group: 7, slot, attempt: 0, record };
   });
   const scored = { members, trajectories, newest_version };
-  return samplesOfGroup(env, spec, environment, scored, new Subrequests());
+  return (await samplesOfGroup(env, spec, environment, scored, new Subrequests())).samples;
 }
 
 async function unzipped(sha256: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -159,5 +159,5 @@ test("samples of weights that cannot have been published are in no row, and are 
 test("a run that trains nothing has no samples", async () => {
   const { training: _, ...spec } = SPEC;
   const parts = [{ members: [], trajectories: [] }, new Subrequests()] as const;
-  expect(await samplesOfGroup(env, spec, environment, ...parts)).toBeNull();
+  expect(await samplesOfGroup(env, spec, environment, ...parts)).toEqual({ samples: null, pending: [] });
 });

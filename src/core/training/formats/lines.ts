@@ -80,6 +80,7 @@ export function slimeSample(credited: CreditedRow): object {
     advantage: weightedAdvantage(credited),
     loss_mask: mask,
     rollout_log_probs: logprobs,
+    ...(row.ref_logprobs && { teacher_log_probs: floats(row.ref_logprobs.subarray(firstSampled(row))) }),
     weight_versions: versions.map(String),
     status: "completed",
   };

@@ -10,7 +10,14 @@ import { RunRequest, type RunView } from "../../../contract/run.ts";
 import type { RunFleet } from "../../../contract/run-spec.ts";
 import { cacheSalt, evalSampling } from "../../../contract/sampling.ts";
 import type { Scope } from "../../../contract/scope.ts";
-import { type AskedEval, evalName, evalPlayed, evalsOf, evalsOwn } from "../../../contract/training-request.ts";
+import {
+  type AskedEval,
+  evalName,
+  evalPlayed,
+  evalsOf,
+  evalsOwn,
+  REFERENCE_JUDGE,
+} from "../../../contract/training-request.ts";
 import type { ResolvedDataset } from "../../dataset/resolve.ts";
 import { getRun } from "../../db/runs.ts";
 import type { CreateOptions } from "../../kit/idempotency.ts";
@@ -199,8 +206,8 @@ function requestOf(
   { step, generation, policy_version: version }: TrainEval,
 ): RunRequest {
   const { run_id, model, seed, max_concurrent, limits, agent, judges = {} } = spec;
-  const targets = Object.entries(judges).map(([name, { endpoint_id, model, sampling }]) => {
-    return [name, { endpoint: endpoint_id, model, sampling }];
+  const targets = Object.entries(judges).flatMap(([name, { endpoint_id, model, sampling }]) => {
+    return name === REFERENCE_JUDGE ? [] : [[name, { endpoint: endpoint_id, model, sampling }]];
   });
   return RunRequest.parse({
     kind: "eval",

@@ -264,7 +264,8 @@ export function noteEmpty(store: RunStore, groups: number): void {
 const CAUSES: { readonly [Reason in Dropped]?: string } = {
   zero_variance: "all rewards of the group were equal: the tasks are too easy or too hard for the model",
   too_few: "fewer members were scored than min_group_size",
-  untrainable: "no token ids, no logprobs, or an unknown or unpublished version: see training.samples.untrainable",
+  untrainable:
+    "no token ids, no logprobs, no reference logprobs, or an unknown or unpublished version: see training.samples.untrainable",
   filtered: "the filters of single rollouts left none of its rollouts: see training.samples.filtered",
   stale: "older than max_off_policy_steps",
 };

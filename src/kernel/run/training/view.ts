@@ -1,6 +1,6 @@
 /** The view of a training run: its counters, its trainer's last report, and why it waits. */
 import type { RunView } from "../../../contract/run.ts";
-import { evalName, evalsOf } from "../../../contract/training-request.ts";
+import { evalName, evalsOf, REFERENCE_JUDGE } from "../../../contract/training-request.ts";
 import type { StepMetrics, TrainingView } from "../../../contract/training-view.ts";
 import { leadOf } from "../../../core/training/numbering.ts";
 import type { TrainingRecords } from "../../messages/run-records.ts";
@@ -93,8 +93,10 @@ function askedOf(spec: RunSpec, asked: TrainingSpec) {
   const { min_group_size, batch_size, advantage, length_penalty, curriculum, holdout } = asked;
   const { initial_weights, loss_aggregation, sample_filters } = asked;
   const group_size = spec.rollouts_per_example;
+  const model = spec.judges?.[REFERENCE_JUDGE]?.model ?? "";
   return {
     ...{ group_size, min_group_size, batch_size, advantage, length_penalty, curriculum, holdout },
+    ...(asked.reference !== undefined && { reference: { model, kl_weight: asked.reference.kl_weight } }),
     ...(sample_filters !== undefined && { sample_filters: [...sample_filters] }),
     ...(loss_aggregation !== undefined && { loss_aggregation }),
     ...(initial_weights !== undefined && { initial_weights }),

@@ -8,6 +8,7 @@ import type { EvalRequest } from "../../../contract/eval-request.ts";
 import type { ResolvedJudge, TokenPrices } from "../../../contract/judgement.ts";
 import type { RunSpec } from "../../../contract/run-spec.ts";
 import type { Scope } from "../../../contract/scope.ts";
+import { REFERENCE_JUDGE } from "../../../contract/training-request.ts";
 import { mintId } from "../../../core/ids.ts";
 import { STREAMS } from "../../clients/adapted-request.ts";
 import { findEndpoint, getEndpoint } from "../../db/endpoints.ts";
@@ -138,6 +139,11 @@ function endpointOf(row: Omit<EndpointRow, "org_id" | "project_id">): OneEndpoin
   return { id, shown: { endpoint: row, fleet: null }, place: { ...row, kind: "endpoint" }, inline: null, ...known };
 }
 
+/** The field of the request that sets a judge, or the reference of a training. */
+export function judgePath(name: string): string {
+  return name === REFERENCE_JUDGE ? "reference" : `judges.${name}`;
+}
+
 export interface JudgesWanted {
   /** By their names in the rubric. */
   readonly judges: EvalRequest["judges"];
@@ -167,7 +173,7 @@ export async function resolveJudges(
   const places = { ...kept.value.places };
   const inline: InlineEndpointRow[] = [];
   for (const [name, { endpoint, ...asks }] of Object.entries(wanted.judges)) {
-    const found = await resolveNamed(env, scope, endpoint, `judges.${name}.endpoint`, lookup);
+    const found = await resolveNamed(env, scope, endpoint, `${judgePath(name)}.endpoint`, lookup);
     if (!found.ok) return found;
     const { id, place, prices } = found.value;
     places[name] = { base_url: place.base_url, model: asks.model };

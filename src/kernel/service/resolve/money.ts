@@ -13,7 +13,7 @@ import { sizeOfCall } from "../../clients/call-size.ts";
 import { unboundedField } from "../../clients/unbounded-field.ts";
 import { type Result, refuse } from "../../messages/refusal.ts";
 import { charges, type Priced } from "../../run/charges.ts";
-import type { RunEndpoint } from "./endpoint.ts";
+import { judgePath, type RunEndpoint } from "./endpoint.ts";
 
 /** `now`: epoch milliseconds. */
 export async function moneyOf(
@@ -53,11 +53,11 @@ export function refuseCap(
     return fleet === null ? unpriced("endpoint", one?.name ?? null) : unpriced("fleet", fleet.name);
   }
   for (const [name, judge] of Object.entries(judges)) {
-    const unbounded = refuseSampling(judge.sampling, `judges.${name}.sampling`, "a judgement");
+    const unbounded = refuseSampling(judge.sampling, `${judgePath(name)}.sampling`, "a judgement");
     if (unbounded !== null) return unbounded;
     const given = request.judges[name]?.endpoint;
     const shown = typeof given === "string" ? given : null;
-    if (judge.prices === undefined && !prices?.judges[name]) return unpriced(`judges.${name}.endpoint`, shown);
+    if (judge.prices === undefined && !prices?.judges[name]) return unpriced(`${judgePath(name)}.endpoint`, shown);
   }
   return null;
 }

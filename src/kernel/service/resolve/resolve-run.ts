@@ -10,7 +10,13 @@ import type { EvalRequest } from "../../../contract/eval-request.ts";
 import type { RunRequest } from "../../../contract/run.ts";
 import type { RunFleet, RunMoney, RunSpec } from "../../../contract/run-spec.ts";
 import type { Scope } from "../../../contract/scope.ts";
-import { asEval, type TrainingRequest, type TrainingSpec, trainingSpecOf } from "../../../contract/training-request.ts";
+import {
+  asEval,
+  REFERENCE_JUDGE,
+  type TrainingRequest,
+  type TrainingSpec,
+  trainingSpecOf,
+} from "../../../contract/training-request.ts";
 import type { ResolvedDataset } from "../../dataset/resolve.ts";
 import { NO_AGENTS } from "../../kit/agent-hooks.ts";
 import { agents } from "../../kit/slice-hooks.ts";
@@ -94,7 +100,8 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
       (await refuseEngine(env, scope, wanted, training, endpoint.value, now));
     if (unfit !== null) return unfit;
   }
-  const judges = await resolveJudges(env, scope, wanted, description.judges, lookup);
+  const asking = { ...wanted, judges: { ...wanted.judges, ...referenceOf(wanted) } };
+  const judges = await resolveJudges(env, scope, asking, description.judges, lookup);
   if (!judges.ok) return judges;
   const standing = await limitsOf(env, scope.orgId, now);
   const { place, prices, max_concurrent: most } = endpoint.value;
@@ -103,7 +110,7 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
   const policy = place === null ? null : { base_url, model: wanted.model, prices };
   const money = await moneyOf(env, standing.billing, { policy, judges: judges.value.places }, now);
   const called = { description, endpoint: endpoint.value, judges: judges.value.judges, prices: money.prices };
-  const uncapped = refuseCap(wanted, called);
+  const uncapped = refuseCap(asking, called);
   if (uncapped !== null) return uncapped;
   const { model, sampling, seed, shuffle, rollouts_per_example, min_scored, max_cost_micros } = wanted;
   const settings = {
@@ -120,6 +127,14 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
       money: { ...money, ...(max_cost_micros !== undefined && { max_cost_micros }) },
     },
   };
+}
+
+/** The reference of a training, as one of the run's judges: it samples one token, which nobody uses. */
+function referenceOf({ training }: RunWanted): RunWanted["judges"] {
+  const reference = training?.reference;
+  if (reference === undefined) return {};
+  const { endpoint, model } = reference;
+  return { [REFERENCE_JUDGE]: { endpoint, model, sampling: { max_tokens: 1 } } };
 }
 
 function refuseAgent({ agent }: RunWanted): Result<never> | null {

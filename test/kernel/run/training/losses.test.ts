@@ -1,4 +1,7 @@
-/** What a training run puts into its batches for the trainer's loss: weights by prompt, and length-weighted baselines. */
+/**
+ * What a training run puts into its batches for the trainer's loss: weights by prompt, length-weighted
+ * baselines, filtered rollouts and reference logprobs.
+ */
 import { env } from "cloudflare:workers";
 import { decode } from "@msgpack/msgpack";
 import { beforeAll, expect, test } from "vitest";
@@ -7,10 +10,13 @@ import { textOf } from "../../../../src/contract/messages.ts";
 import { RunView } from "../../../../src/contract/run.ts";
 import { dataset, defineEnvironment, MultiTurnEnv } from "../../../../src/core/entry.ts";
 import { parseCredits } from "../../../../src/core/training/batch.ts";
+import { SampleRow } from "../../../../src/core/training/sample-row.ts";
 import type { Reply } from "../../../fakes/completion-body.ts";
-import { openPlatform, type TestApi } from "../../platform.ts";
+import { promptLogprobOf } from "../../../fakes/prompt-logprobs.ts";
+import { openPlatform, requestsOf, type TestApi } from "../../platform.ts";
 import { registerOnce } from "../../registered.ts";
-import { script } from "../../script.ts";
+
+import { script, type Turns } from "../../script.ts";
 
 const Task = z.object({ question: z.string(), turns: z.int() });
 
@@ -37,9 +43,12 @@ beforeAll(async () => {
   api = await openPlatform();
 });
 
+const INPUT_IDS = 0;
 const MASK = 1;
 const ADVANTAGES = 2;
+const REF_LOGPROBS = 9;
 const RL_WEIGHTS = 13;
+const REF_KL_WEIGHTS = 15;
 
 interface Batch {
   readonly run: RunView;
@@ -48,8 +57,7 @@ interface Batch {
   readonly packed: readonly (readonly unknown[])[];
 }
 
-/** The first batch: two groups of two, of which the second has twice as many turns. */
-async function firstBatch(request: object, slots: readonly Reply[]): Promise<Batch> {
+async function begin(request: object, slots: readonly Reply[]): Promise<RunView> {
   const model = script(["no"], undefined, { slots, tokens: true });
   const asked = {
     ...{ kind: "training", environment: "says-yes", group_size: 2, max_steps: 1, batch_size: { rollouts: 4 } },
@@ -57,7 +65,12 @@ async function firstBatch(request: object, slots: readonly Reply[]): Promise<Bat
   };
   const response = await api.post("/v1/runs", { ...asked, ...request });
   if (response.status !== 202) throw new Error(await response.text());
-  const run = RunView.parse(await response.json());
+  return RunView.parse(await response.json());
+}
+
+/** The first batch: two groups of two, of which the second has twice as many turns. */
+async function firstBatch(request: object, slots: readonly Reply[]): Promise<Batch> {
+  const run = await begin(request, slots);
   const at = `/v1/runs/${run.id}/batches/1`;
   const manifest = await api.ask(`${at}?max_wait_s=20`);
   if (manifest.status !== 200) throw new Error(await manifest.text());
@@ -99,4 +112,74 @@ test("with a length-weighted baseline the advantages times the sampled tokens of
 test("weights by prompt are refused for a run that computes no advantages", async () => {
   const request = { loss_aggregation: "prompt", advantage: { name: "none" } };
   await expect(firstBatch(request, ["yes"])).rejects.toThrow(/loss_aggregation.*advantage/);
+});
+
+// "pp" is two tokens in a row with a logprob of -0.125, a probability of 0.882.
+const REPEATS = { kind: "repetition", window: 2, prob_threshold: 0.88, enforce: true };
+
+test("rollouts that a filter leaves out keep their scores, and others fill the batch in their place", async () => {
+  const filters = { samples: [REPEATS], zero_variance: "drop" };
+  const { run, credits, packed } = await firstBatch({ filters }, ["yes", "pp"]);
+  expect(run.training?.sample_filters).toMatchObject([{ kind: "repetition", enforce: true }]);
+  expect(credits.map(({ reward, advantage }) => [reward, advantage])).toEqual(Array(4).fill([1, 0.5]));
+  expect(packed.flatMap((values) => values[17])).toHaveLength(4);
+  const { training, counts } = await api.run(run.id);
+  expect(training?.samples.filtered?.["repetition"]).toBeGreaterThanOrEqual(4);
+  expect(training?.samples.flagged).toEqual(training?.samples.filtered);
+  expect(counts.scored).toBeGreaterThanOrEqual(8);
+  const rows = (await api.results(run.id)).filter(({ reward }) => reward === 0);
+  expect(rows.length).toBeGreaterThanOrEqual(4);
+});
+
+test("a run whose filters leave nothing ends with that reason, after ten batches' worth of rollouts", async () => {
+  const filters = { samples: [REPEATS] };
+  const { id } = await begin({ filters, batch_size: { rollouts: 2 }, max_concurrent: 4 }, ["yes pp", "pp"]);
+  const { status, error, training } = await api.ended(id);
+  expect([status, error?.code]).toEqual(["failed", "nothing_to_train"]);
+  expect(error?.message).toContain("10 groups filtered");
+  expect(training?.groups.dropped).toMatchObject({ filtered: 10 });
+});
+
+function referenceOf(turns: Turns) {
+  const model = script(turns);
+  return { model, reference: { model, endpoint: { base_url: env.MODEL_URL }, kl_weight: 0.5 } };
+}
+
+test("each row has its reference's logprobs of its own tokens, and each is asked for and paid once", async () => {
+  const fault = { kind: "status", status: 500 } as const;
+  const { model, reference } = referenceOf([{ fault, times: 1, reply: "x" }]);
+  const limits = { max_retries: 2 };
+  const { run, credits, packed } = await firstBatch({ reference, limits }, ["yes", "no"]);
+  expect(run.training?.reference).toEqual({ model, kl_weight: 0.5 });
+  expect(credits).toHaveLength(4);
+  const firsts = new Set(
+    packed.flatMap((values) => (values[4] as number[]).flatMap((place, at) => (place === 0 ? at : []))),
+  );
+  const ids = at(packed, INPUT_IDS);
+  expect(packed).toHaveLength(1);
+  expect(at(packed, REF_LOGPROBS)).toEqual(ids.map((id, place) => (firsts.has(place) ? 0 : promptLogprobOf(id))));
+  expect(at(packed, REF_KL_WEIGHTS)).toEqual(at(packed, MASK).map((trains) => (trains ? 0.5 : 0)));
+  const neutral = await (await api.ask(`/v1/runs/${run.id}/batches/1?format=neutral`)).text();
+  const [first] = neutral
+    .trimEnd()
+    .split("\n")
+    .map((line) => SampleRow.parse(JSON.parse(line)));
+  expect(first?.ref_logprobs?.length).toBe(first?.token_ids.length);
+  const seen = await requestsOf(model, 8);
+  const keys = seen.map(({ idempotency_key }) => idempotency_key);
+  // A failed call is repeated with its key.
+  expect([...Map.groupBy(keys, (key) => key).values()].slice(0, 4).map(({ length }) => length)).toEqual([2, 2, 2, 2]);
+  const [judged] = (await api.results(run.id)).filter(({ reward }) => reward === 1);
+  const { judgements } = await api.rollout(judged?.rollout_id ?? "");
+  expect(judgements).toMatchObject([{ judge: "reference_logprobs", calls: 2, usage: { completion_tokens: 1 } }]);
+});
+
+test("a rollout without reference logprobs is not trained on, and a run of nothing else ends with the cause", async () => {
+  const { reference } = referenceOf([{ fault: { kind: "status", status: 400 } }]);
+  const { id } = await begin({ reference, batch_size: { rollouts: 2 }, max_concurrent: 4 }, ["yes", "no"]);
+  const { status, error, training, counts } = await api.ended(id);
+  expect([status, error?.code]).toEqual(["failed", "nothing_to_train"]);
+  expect(error?.message).toContain("no reference logprobs");
+  expect(training?.samples.untrainable["no_ref_logprobs"]).toBe(20);
+  expect(counts.scored).toBeGreaterThanOrEqual(20);
 });
