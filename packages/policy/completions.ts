@@ -25,7 +25,7 @@ type Prompts = readonly (readonly number[])[];
 
 export const completions: Handler = async (context, { json, signal }) => {
   const { engine } = context;
-  const request = parseSampled(CompletionRequest, json());
+  const request = parseSampled(CompletionRequest, json(), ["prompt_logprobs"]);
   requireModel(context, request.model);
   const plan = completionPlan(request, context.serving);
   const prompts = promptsOf(request.prompt, engine.vocabularySize);

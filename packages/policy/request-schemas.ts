@@ -185,10 +185,15 @@ export function parseRequest<S extends z.ZodType>(schema: S, body: unknown): z.o
 
 /**
  * `parseRequest` for requests that sample: also refuses fields that would change the answer and are not implemented.
+ * `supported`: fields that this route has and others do not.
  */
-export function parseSampled<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
+export function parseSampled<S extends z.ZodType>(
+  schema: S,
+  body: unknown,
+  supported: readonly string[] = [],
+): z.output<S> {
   const request = parseRequest(schema, body);
-  refuseUnsupported(body);
+  refuseUnsupported(body, supported);
   return request;
 }
 
@@ -210,6 +215,7 @@ const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
   bad_words: isNothing,
   allowed_token_ids: isAbsent,
   logprob_token_ids: isAbsent,
+  prompt_logprobs: isAbsent,
   truncate_prompt_tokens: isAbsent,
   skip_special_tokens: is(true),
   echo: isNothing,
@@ -224,11 +230,11 @@ const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
   prompt_embeds: isAbsent,
 };
 
-function refuseUnsupported(body: unknown): void {
+function refuseUnsupported(body: unknown, supported: readonly string[]): void {
   const fields: Readonly<Record<string, unknown>> = Object(body);
   for (const [field, asksForNothing] of Object.entries(UNSUPPORTED)) {
     const value = fields[field];
-    if (value === undefined || value === null || asksForNothing(value)) continue;
+    if (value === undefined || value === null || asksForNothing(value) || supported.includes(field)) continue;
     throw new RequestError(400, `${field}: this server does not support it; leave it out`, field);
   }
 }

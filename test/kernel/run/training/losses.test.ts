@@ -2,6 +2,7 @@
  * What a training run puts into its batches for the trainer's loss: weights by prompt, length-weighted
  * baselines, filtered rollouts and reference logprobs.
  */
+import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { decode } from "@msgpack/msgpack";
 import { beforeAll, expect, test } from "vitest";
@@ -182,4 +183,36 @@ test("a rollout without reference logprobs is not trained on, and a run of nothi
   expect(error?.message).toContain("no reference logprobs");
   expect(training?.samples.untrainable["no_ref_logprobs"]).toBe(20);
   expect(counts.scored).toBeGreaterThanOrEqual(20);
+});
+
+test("if the process dies while the reference is asked, each row still gets its logprobs, and is charged once", async () => {
+  const { model, reference } = referenceOf([{ fault: { kind: "hang" }, times: 1, reply: "x" }]);
+  const limits = { call_timeout_s: 2 };
+  const { id } = await begin({ reference, limits, batch_size: { rollouts: 2 } }, ["yes", "no"]);
+  await requestsOf(model, 2);
+  await abortAllDurableObjects();
+  await api.inRun(id, async (object) => {
+    await object.alarm();
+    // After a restart the claim is sent again soon, not after its whole time.
+    object.now = () => Date.now() + 6000;
+    await object.alarm();
+    object.now = () => Date.now();
+  });
+  const batch = await api.ask(`/v1/runs/${id}/batches/1?max_wait_s=30`);
+  expect(batch.status).toBe(200);
+  const text = await (await api.ask(`/v1/runs/${id}/batches/1?format=neutral`)).text();
+  for (const line of text.trimEnd().split("\n")) {
+    const { rollout_id, token_ids, ref_logprobs } = SampleRow.parse(JSON.parse(line));
+    expect([...(ref_logprobs ?? [])]).toEqual([...token_ids].map((one, at) => (at === 0 ? 0 : promptLogprobOf(one))));
+    const { judgements } = await api.rollout(rollout_id);
+    expect(judgements).toMatchObject([{ usage: { prompt_tokens: token_ids.length, completion_tokens: 1 } }]);
+  }
+});
+
+test("a run with a cap needs the prices of its reference's endpoint", async () => {
+  const endpoint = { base_url: env.MODEL_URL, prices: { input_per_mtok_micros: 1, output_per_mtok_micros: 1 } };
+  const { reference } = referenceOf(["x"]);
+  const capped = { reference, endpoint, max_cost_micros: 1_000_000, sampling: { max_tokens: 8 } };
+  await expect(begin(capped, ["yes", "no"])).rejects.toThrow(/prices_required.*reference\.endpoint/);
+  await expect(begin({ ...capped, reference: { ...reference, endpoint } }, ["yes", "no"])).resolves.toBeDefined();
 });
