@@ -23,3 +23,10 @@ test("a training on a fleet names the path of version 0, and is shown with it", 
   expect(shown).toMatchObject({ "version 0": "s3://weights/base" });
   expect(trainingFields(aTraining())).toMatchObject({ "version 0": null });
 });
+
+test("a training shows what its filters found and left out, if it has any", () => {
+  const samples = { ...aTraining().samples, flagged: { gibberish: 2, repetition: 9 }, filtered: { repetition: 9 } };
+  const shown = trainingFields(aTraining({ samples }));
+  expect(shown).toMatchObject({ flagged: "gibberish 2, repetition 9", filtered: "repetition 9" });
+  expect(trainingFields(aTraining())).toMatchObject({ flagged: null, filtered: null });
+});
