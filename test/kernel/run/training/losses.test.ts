@@ -216,3 +216,11 @@ test("a run with a cap needs the prices of its reference's endpoint", async () =
   await expect(begin(capped, ["yes", "no"])).rejects.toThrow(/prices_required.*reference\.endpoint/);
   await expect(begin({ ...capped, reference: { ...reference, endpoint } }, ["yes", "no"])).resolves.toBeDefined();
 });
+
+test("a run whose rollouts all fail ends after ten batches' worth of them", async () => {
+  const refusing = { fault: { kind: "status", status: 400, body: { error: { message: "no" } } } } as const;
+  const model = script([refusing], undefined, { tokens: true });
+  const { id } = await begin({ model, batch_size: { rollouts: 2 }, max_concurrent: 4 }, []);
+  const { status, error, training } = await api.ended(id);
+  expect([status, error?.code, training?.groups.dropped]).toMatchObject(["failed", "nothing_to_train", { too_few: 10 }]);
+});
