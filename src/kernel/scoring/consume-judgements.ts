@@ -44,9 +44,10 @@ import type {
 import type { Delivery, JudgementMessage } from "../messages/wire.ts";
 import { chunksOf } from "../run/queues.ts";
 import { type Addressed, askBound, askJudge, JudgeCache } from "./ask-judge.ts";
+import { askReferences } from "./ask-references.ts";
 import { AskReservation, PUT_OFF_MS } from "./ask-reservation.ts";
 import { pairUp } from "./consume-scores.ts";
-import { type MadeSamples, samplesOfGroup, weightsOf } from "./group-samples.ts";
+import { samplesOfGroup, weightsOf } from "./group-samples.ts";
 import { HeldTrajectories, NO_MEMORY_MS, NoMemoryError } from "./held-trajectories.ts";
 import { storeReference } from "./references.ts";
 import { judgementRequestOf, judgesOf, openScoring, QUEUE_WORK, type QueueWork, scoreInTurn } from "./scoring-pass.ts";
@@ -159,7 +160,8 @@ async function settleWithin(
       const group = { members, trajectories, newest_version: scoringGroup.newest_version, weights, references };
       return await samplesOfGroup(env, spec, scoring.environment, group, subrequests);
     };
-    const made = await makeReferenced(make, references, { judging, held });
+    // A reference takes minutes. The next round reads the trajectories again.
+    const made = await askReferences(make, references, judging, () => held.drop());
     if (made.pending.length === 0) {
       const of = { unit: scoringGroup.unit, claim, spent: judging.spent };
       await subrequests.object(() => run().scored(members, made.samples ? [made.samples] : [], of));
@@ -171,26 +173,6 @@ async function settleWithin(
   const request = judgementRequestOf(spec, scoringGroup.unit, pending, (key) => judging.notBefore(key));
   const given = { ...request, claim, spent: judging.spent, ...(judging.isSilent && { silent: true }) };
   await subrequests.object(() => run().requestJudgements([given]));
-}
-
-/**
- * Makes the samples, and asks the run's reference about their rows as long as it answers: each round settles at least one
- * ask, or is the last. `references`: gets the answers.
- */
-async function makeReferenced(
-  make: () => Promise<MadeSamples>,
-  references: Map<string, JudgeResult>,
-  { judging, held }: Pick<Judged, "judging" | "held">,
-): Promise<MadeSamples> {
-  for (;;) {
-    const made = await make();
-    if (made.pending.length === 0 || !judging.goesOn) return made;
-    // A reference takes minutes. The next round reads them again.
-    held.drop();
-    const given = await judging.ask(made.pending);
-    if (given.size === 0) return made;
-    for (const [key, result] of given) references.set(key, result);
-  }
 }
 
 interface Means {

@@ -222,5 +222,9 @@ test("a run whose rollouts all fail ends after ten batches' worth of them", asyn
   const model = script([refusing], undefined, { tokens: true });
   const { id } = await begin({ model, batch_size: { rollouts: 2 }, max_concurrent: 4 }, []);
   const { status, error, training } = await api.ended(id);
-  expect([status, error?.code, training?.groups.dropped]).toMatchObject(["failed", "nothing_to_train", { too_few: 10 }]);
+  expect([status, error?.code, training?.groups.dropped]).toMatchObject([
+    "failed",
+    "nothing_to_train",
+    { too_few: 10 },
+  ]);
 });
