@@ -258,8 +258,8 @@ export const LIMITS = {
   /** Rollouts of a training run's group: it is scored, credited and stored as one. */
   trainingGroup: 400,
   batchRollouts: 65_536,
-  /** Tokens of a row that its reference is asked about: the reply has about 150 bytes for each. */
-  referenceTokens: 24_576,
+  /** Tokens of a row that its reference is asked about: the reply has at most about 256 bytes for each. */
+  referenceTokens: 16_384,
   /** Tokens of a model's vocabulary, in a filter of rollouts. */
   vocabulary: 16 * MIB,
   holdoutTasks: 10_000,

@@ -24,9 +24,9 @@ test("a training on a fleet names the path of version 0, and is shown with it", 
   expect(trainingFields(aTraining())).toMatchObject({ "version 0": null });
 });
 
-test("a training shows what its filters found and left out, if it has any", () => {
+test("a training shows its reference, and what its filters found and left out, if it has any", () => {
   const samples = { ...aTraining().samples, flagged: { gibberish: 2, repetition: 9 }, filtered: { repetition: 9 } };
-  const shown = trainingFields(aTraining({ samples }));
-  expect(shown).toMatchObject({ flagged: "gibberish 2, repetition 9", filtered: "repetition 9" });
-  expect(trainingFields(aTraining())).toMatchObject({ flagged: null, filtered: null });
+  const shown = trainingFields(aTraining({ samples, reference: { model: "teacher", kl_weight: 1 } }));
+  expect(shown).toMatchObject({ reference: "teacher", flagged: "gibberish 2, repetition 9", filtered: "repetition 9" });
+  expect(trainingFields(aTraining())).toMatchObject({ reference: null, flagged: null, filtered: null });
 });

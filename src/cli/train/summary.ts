@@ -152,6 +152,7 @@ export function trainingFields(training: TrainingView): Record<string, string | 
     untrainable: countsOrNothing(training.samples.untrainable),
     flagged: countsOrNothing(training.samples.flagged ?? {}),
     filtered: countsOrNothing(training.samples.filtered ?? {}),
+    reference: training.reference?.model ?? null,
     trainer: trainerText(training),
     evals: evals.map(({ name, step, run_id }) => `${run_id} (${name}) at step ${step}`).join(", ") || null,
   };

@@ -145,6 +145,11 @@ function Pipeline({ training }: { readonly training: TrainingView }) {
             ? "none"
             : untrainable.map(([why, n]) => `${countText(n)} ${words(why)}`).join(", ")}
         </Fact>
+        {training.reference !== undefined && (
+          <Fact name="Reference logprobs">
+            <Shown text={training.reference.model} />
+          </Fact>
+        )}
         {training.sample_filters?.map(({ kind, enforce }) => (
           <Fact key={kind} name={`Filter ${words(kind)}`}>
             {countText(samples.flagged?.[kind] ?? 0)} found, {countText(samples.filtered?.[kind] ?? 0)} left out
