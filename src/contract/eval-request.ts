@@ -6,6 +6,7 @@ import { FleetOrName } from "./fleet.ts";
 import { JudgeName, JudgeTarget } from "./judgement.ts";
 import { LIMITS } from "./limits.ts";
 import { AnyObject, Count, EXAMPLE, NonEmpty, Positive, Share } from "./primitives.ts";
+import { PromptForm, unfitForTokenIds } from "./prompts.ts";
 import { Sampling } from "./sampling.ts";
 import { ShownText } from "./shown-text.ts";
 
@@ -95,6 +96,7 @@ const EvalFields = z.strictObject({
       "true: a call at temperature 0 that was answered before, for the same endpoint address, model and body, is answered from the project's cache, and costs nothing; needs sampling.temperature 0 and an endpoint",
     ),
   sampling: Sampling.default({}).meta({ example: { temperature: 0.7, max_tokens: 512 } }),
+  prompts: PromptForm.default("messages"),
   num_examples: z
     .int()
     .refine((n) => n === -1 || n > 0, { error: "must be -1 (all) or at least 1" })
@@ -127,6 +129,27 @@ function refuseCache({ answer_cache, sampling, fleet }: z.infer<typeof EvalField
   if (fleet !== undefined) refuse("needs an endpoint: the weights of a fleet change");
 }
 
-export const EvalRequest = EvalFields.superRefine(refusePlace).superRefine(refuseCache);
+/** Refuses prompts of token ids for calls that are not made of the conversation alone, or that get no ids. */
+export function refusePrompts(
+  { prompts, agent, sampling }: Pick<z.infer<typeof EvalFields>, "prompts" | "agent" | "sampling">,
+  context: z.RefinementCtx,
+): void {
+  if (prompts === "messages") return;
+  const refuse = (message: string) => context.addIssue({ code: "custom", path: ["prompts"], message });
+  if (agent !== undefined) refuse("token_ids cannot be combined with agent: an agent sends its own messages");
+  const unfit = unfitForTokenIds(sampling);
+  if (unfit !== null) refuse(`token_ids cannot be combined with ${unfit}`);
+}
+
+function refuseEvalPrompts(asked: z.infer<typeof EvalFields>, context: z.RefinementCtx): void {
+  refusePrompts(asked, context);
+  if (asked.prompts === "messages") return;
+  const refuse = (message: string) => context.addIssue({ code: "custom", path: ["prompts"], message });
+  if (asked.answer_cache) refuse("token_ids cannot be combined with answer_cache");
+  if (asked.sampling.extra_body?.["return_token_ids"] === true) return;
+  refuse("token_ids needs sampling.extra_body.return_token_ids true, because an eval does not request token ids");
+}
+
+export const EvalRequest = EvalFields.superRefine(refusePlace).superRefine(refuseCache).superRefine(refuseEvalPrompts);
 export type EvalRequest = z.infer<typeof EvalRequest>;
 export type EvalRequestInput = z.input<typeof EvalRequest>;

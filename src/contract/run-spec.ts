@@ -57,6 +57,8 @@ export interface RunSpec {
   readonly judge_cache?: boolean;
   /** True: the same call at temperature 0 is not made again: its answer comes from the project's cache. */
   readonly answer_cache?: boolean;
+  /** Set if prompts are sent as token ids from the second turn on. */
+  readonly prompts?: "token_ids";
   /** Set for a run whose rollouts continue after a turn of another rollout. */
   readonly fork?: ForkOrigin;
   /** Set for a run that samples nothing: it scores the stored rollouts of another run. */

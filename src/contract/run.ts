@@ -24,6 +24,7 @@ import {
   Seconds,
   TaskKey,
 } from "./primitives.ts";
+import { MESSAGES_CAUSES, PromptForm } from "./prompts.ts";
 import { PublishedVersion } from "./published-environment.ts";
 import { LostUsage, RunReport } from "./report.ts";
 import { RowReviews } from "./row-review.ts";
@@ -140,6 +141,7 @@ export const RunView = named("Run", {
     .boolean()
     .exactOptional()
     .describe("true: calls that were answered before are answered from the project's cache; absent: they are made"),
+  prompts: PromptForm.exactOptional().describe("how its prompts are sent; absent: messages"),
   max_cost_micros: Count.nullable().describe(
     "its own cap, in micro-dollars; report.counted_micros is what counts so far",
   ),
@@ -295,6 +297,12 @@ export const RolloutView = named("Rollout", {
           .number()
           .optional()
           .describe("milliseconds of the call besides latency_ms, without hooks and waits for leases"),
+        sent_prompt: z
+          .enum(["token_ids", ...MESSAGES_CAUSES])
+          .optional()
+          .describe(
+            "runs with prompts token_ids, from the second turn on: token_ids, or why the prompt was sent as messages",
+          ),
         is_truncated: z.boolean(),
         trained: z
           .boolean()

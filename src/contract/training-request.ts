@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { EndpointOrName, ModelName } from "./endpoint.ts";
-import { EvalRequest, refusePlace } from "./eval-request.ts";
+import { EvalRequest, refusePlace, refusePrompts } from "./eval-request.ts";
 import type { JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import type { MemberRows } from "./member-rows.ts";
@@ -235,6 +235,7 @@ const TrainingFields = z.strictObject({
     .describe("evals of the run's weights, each with an interval of its own"),
 });
 export const TrainingRequest = TrainingFields.superRefine(refusePlace)
+  .superRefine(refusePrompts)
   .superRefine((asked, context) => {
     const refuse = (field: keyof typeof asked, message: string) =>
       context.addIssue({ code: "custom", path: [field], message });
@@ -416,9 +417,9 @@ function samplingOf(players: Players, run: Sampling): Sampling {
  */
 export function asEval(asked: TrainingRequest): EvalRequest {
   const { name, environment, environment_args, dataset, model, endpoint, fleet, judges } = asked;
-  const { judge_cache, sampling, shuffle, seed, max_concurrent, limits, metadata } = asked;
+  const { judge_cache, sampling, prompts, shuffle, seed, max_concurrent, limits, metadata } = asked;
   return {
-    ...{ environment, environment_args, model, judges, judge_cache, sampling, shuffle },
+    ...{ environment, environment_args, model, judges, judge_cache, sampling, prompts, shuffle },
     ...{ seed, max_concurrent, limits, metadata, kind: "eval", num_examples: -1, min_scored: 0 },
     answer_cache: false,
     ...(name !== undefined && { name }),

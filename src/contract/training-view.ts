@@ -57,6 +57,9 @@ export const TrainingView = named("Training", {
       filtered: CountsByName.optional().describe(
         "those of them that are not trained on, by the filter that left them out",
       ),
+      prompts: CountsByName.exactOptional().describe(
+        "with prompts token_ids: later turns whose prompts were sent as token ids (token_ids), and as messages by cause",
+      ),
     })
     .describe("rows built: the first of a rollout, a new one, one partly overwritten")
     .meta({ example: { clean: 5_310, forked: 12, untrainable: { no_tokens: 1 } } }),

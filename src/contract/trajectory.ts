@@ -12,6 +12,7 @@
 import type { CancelReason, FailureClass, SerializedError } from "./errors.ts";
 import { canonicalJson, type Json, type JsonObject } from "./json.ts";
 import type { FinishReason, Message, Messages, ToolDefinition, Usage } from "./messages.ts";
+import type { SentPrompt } from "./prompts.ts";
 import type { ForkedFrom } from "./run.ts";
 import type { Sampling } from "./sampling.ts";
 
@@ -145,6 +146,8 @@ export interface Turn {
   readonly tool_failed?: ToolFailed;
   /** In a run of an agent. */
   readonly asked?: AskedCall;
+  /** In a run whose prompts are token ids, for each turn but the first. */
+  readonly sent_prompt?: SentPrompt;
 }
 
 /**

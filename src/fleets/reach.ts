@@ -83,7 +83,9 @@ export function fleetReach(env: Env, spec: RolloutSpec, calls: Subrequests, now:
     const left = now();
     try {
       const open = () => openReplica(env, scope, fleet_id, lease.replica_id, now());
-      const outcome = await callEndpoint({ ...call, open, call: () => call.call(lease) });
+      const { decide } = call;
+      const decided = decide && ((where: Parameters<typeof decide>[0]) => decide(where, lease));
+      const outcome = await callEndpoint({ ...call, open, decide: decided, call: () => call.call(lease) });
       const late = outcome.kind === "aborted" && now() - left >= call.waitMs;
       await way.end(lease, { outcome: late ? "failed" : endOf(outcome), ...labelOf(outcome) });
       return onReplica(outcome, lease.replica_id, () => noteOf(lease, way.note(lease, call.from)));

@@ -13,9 +13,13 @@ import { embeddingsBody } from "./embeddings-body.ts";
 import { type HostileBody, sendHostileBody } from "./hostile-body.ts";
 import { promptLogprobsBody } from "./prompt-logprobs.ts";
 import { streamOf } from "./streamed-completion.ts";
+import { textCompletionBody, textStreamOf } from "./text-completion.ts";
+import { messagesOfIds, tokenizeReply } from "./token-model.ts";
 
 /** The arguments of the reply function for one request. */
 export interface ModelRequest {
+  /** Such as /v1/chat/completions. */
+  readonly path: string;
   readonly model: string;
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
@@ -161,7 +165,17 @@ class Engine {
     entry.status = 200;
     const promptTokens = Math.ceil(bytes.length / 4);
     const parts = typeof reply === "string" ? { content: reply } : reply;
+    if (request.url === TOKENIZE) {
+      sendJson(response, 200, tokenizeReply(asked.body));
+      return;
+    }
     const body = this.#bodyOf(request, asked, parts, promptTokens);
+    if (request.url === COMPLETIONS && asked.body["prompt_logprobs"] === undefined) {
+      const completion = textCompletionBody(body);
+      if (asked.body["stream"] === true) sendStream(response, textStreamOf(completion));
+      else sendJson(response, 200, completion);
+      return;
+    }
     const options = asked.body["stream_options"];
     const usage = typeof options === "object" && options !== null && "include_usage" in options;
     if (asked.body["stream"] === true) sendStream(response, streamOf(body, { usage }));
@@ -199,8 +213,10 @@ class Engine {
 }
 
 const EMBEDDINGS = "/v1/embeddings";
+/** vLLM's: beside /v1, and its reply is made of the request alone, unless the function returns a fault. */
+const TOKENIZE = "/tokenize";
 const COMPLETIONS = "/v1/completions";
-const ROUTES = [EMBEDDINGS, COMPLETIONS, "/v1/chat/completions"];
+const ROUTES = [EMBEDDINGS, "/v1/chat/completions", TOKENIZE, COMPLETIONS];
 
 interface RequestBody extends Record<string, unknown> {
   model?: string;
@@ -216,7 +232,7 @@ function readRequest(request: IncomingMessage, response: ServerResponse, bytes: 
   const begin = () => {
     if (body["stream"] === true) beginStream(response);
   };
-  return { model, messages, tools, headers: request.headers, body, gone, begin };
+  return { path: request.url ?? "", model, messages, tools, headers: request.headers, body, gone, begin };
 }
 
 function parseJson(bytes: Buffer): unknown {
@@ -228,10 +244,11 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** Texts to embed, as messages; a prompt of token ids has none. */
+/** Texts to embed, or a prompt of token ids, as messages. */
 function withMessages(body: unknown): unknown {
-  if (typeof body === "object" && body !== null && "prompt" in body) return { ...body, messages: [] };
-  if (typeof body !== "object" || body === null || !("input" in body)) return body;
+  if (typeof body !== "object" || body === null) return body;
+  if ("prompt" in body) return { ...body, messages: Array.isArray(body.prompt) ? messagesOfIds(body.prompt) : [] };
+  if (!("input" in body)) return body;
   const { input, ...rest } = body;
   if (!Array.isArray(input)) return body;
   return { ...rest, messages: input.map((content) => ({ role: "user", content })) };

@@ -42,6 +42,8 @@ export interface Script {
   readonly engine?: EngineKind;
   /** It answers with token ids and logprobs, as training needs them. */
   readonly tokens?: boolean;
+  /** How `POST /tokenize` fails: the first `times` requests of one idempotency key; absent: it does not. */
+  readonly tokenize?: Failing;
   /** It answers each request of a rollout only after it is released. */
   readonly held?: boolean;
 }
@@ -61,6 +63,8 @@ export function scriptOf(question: string): Turns | null {
 /** One request that the model got. */
 export interface Seen {
   readonly at: number;
+  /** Such as /v1/chat/completions. */
+  readonly path: string;
   readonly idempotency_key: string;
   readonly authorization: string;
   readonly messages: number;
@@ -101,7 +105,7 @@ export interface Named {
 export function script(
   turns: Turns,
   when?: Script["when"],
-  more: Pick<Script, "slots" | "random" | "ranks" | "tokens" | "engine" | "held"> = {},
+  more: Pick<Script, "slots" | "random" | "ranks" | "tokens" | "engine" | "tokenize" | "held"> = {},
 ): string {
   const salt = crypto.randomUUID().slice(0, 8);
   return JSON.stringify({ salt, turns, ...(when && { when }), ...more } satisfies Script);

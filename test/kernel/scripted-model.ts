@@ -128,6 +128,7 @@ async function answer(request: ModelRequest, { log, gates, kept }: Memory): Prom
   const { headers, messages } = request;
   const tries = log.add(request.model, {
     at: Date.now(),
+    path: request.path,
     idempotency_key: String(headers["idempotency-key"]),
     authorization: String(headers.authorization),
     messages: messages.length,
@@ -136,7 +137,9 @@ async function answer(request: ModelRequest, { log, gates, kept }: Memory): Prom
   });
   const key = headers["idempotency-key"];
   const fault = played.held && key !== undefined ? await gates.passed(String(key), tries) : null;
-  return fault === null ? sayingOf(played, request, tries) : { fault };
+  if (fault !== null) return { fault };
+  if (request.path !== "/tokenize") return sayingOf(played, request, tries);
+  return played.tokenize === undefined ? "" : failOr(played.tokenize, tries);
 }
 
 /** `tries`: earlier requests with its key. */
@@ -148,11 +151,11 @@ function sayingOf(order: Script, request: ModelRequest, tries: number): Answer |
   if (order.ranks) return rankingOf(request);
   if (order.random && slotOf(request) > 0) return randomReply(request);
   const bySlot = order.slots?.[slotOf(request)];
-  if (bySlot !== undefined) return order.tokens ? withTokens(partsOf(bySlot), messages) : bySlot;
+  if (bySlot !== undefined) return order.tokens ? withTokens(partsOf(bySlot), messages, request.body) : bySlot;
   const turn = messages.filter(({ role }) => role === "assistant").length;
   const item = turnsFor(order, messages)[turn];
   if (item === undefined) return `the script has no reply for turn ${turn}`;
-  if (!isFailing(item)) return order.tokens ? withTokens(partsOf(item), messages) : item;
+  if (!isFailing(item)) return order.tokens ? withTokens(partsOf(item), messages, request.body) : item;
   const { attempts = Number.POSITIVE_INFINITY, reply } = item;
   const spared = attemptOf(String(headers["idempotency-key"])) >= attempts || !isMeant(item, request);
   if (spared && reply !== undefined) return reply;

@@ -29,6 +29,7 @@ import { holdsMore, Ids, Logprobs, listOf } from "../schema/bounded-lists.ts";
 import { endingOf, finishWord } from "./finish-reason.ts";
 import { errorWords } from "./reply-error.ts";
 import { callsOf, contentOf } from "./reply-shapes.ts";
+import { chunkOfText } from "./text-completion.ts";
 
 const Tokens = z.int().nonnegative().max(LIMITS.tokensPerCall).optional().catch(undefined);
 const WireUsage = z.object({
@@ -244,9 +245,11 @@ function textIn(item: unknown): string {
   return texts.find((text) => typeof text === "string") ?? "";
 }
 
-/** A chunk that is sent as a whole reply has its message in `delta`. */
-function fromChunk(choice: unknown): unknown {
-  if (!isRecord(choice) || isRecord(choice["message"]) || !isRecord(choice["delta"])) return choice;
+/** A chunk that is sent as a whole reply has its message in `delta`; a text completion has a text. */
+function fromChunk(sent: unknown): unknown {
+  if (!isRecord(sent)) return sent;
+  const choice = chunkOfText(sent);
+  if (isRecord(choice["message"]) || !isRecord(choice["delta"])) return choice;
   return { ...choice, message: choice["delta"] };
 }
 

@@ -15,6 +15,7 @@ import { usageIn } from "./chat-completion.ts";
 import { endingOf, finishWord } from "./finish-reason.ts";
 import { type Members, mergeDelta, settleCalls } from "./merge-delta.ts";
 import { errorIn, errorWords } from "./reply-error.ts";
+import { chunkOfText } from "./text-completion.ts";
 
 /** The completion in a text. Throws SyntaxError and RangeError like `ReplyReader`. */
 export function readReplyText(text: string): unknown {
@@ -247,7 +248,8 @@ export class ReplyReader {
     // The first weights are in the first chunk; the last ones count as the reply's.
     if (chunk["weight_version"] != null) this.#reply["weight_version"] = chunk["weight_version"];
     if (!Array.isArray(choices)) return;
-    for (const choice of choices.slice(0, LIMITS.choicesPerReply)) if (isRecord(choice)) this.#takeChoice(choice);
+    for (const choice of choices.slice(0, LIMITS.choicesPerReply))
+      if (isRecord(choice)) this.#takeChoice(chunkOfText(choice));
   }
 
   #count(usage: unknown): void {

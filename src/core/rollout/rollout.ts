@@ -20,6 +20,7 @@ import {
 import type { Json, JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { commonPrefix, type Messages, type ToolDefinition, type Usage } from "../../contract/messages.ts";
+import type { TokenPrompt } from "../../contract/prompts.ts";
 import type { ForkedFrom } from "../../contract/run.ts";
 import {
   type AskedCall,
@@ -65,6 +66,8 @@ export interface Intent extends StoredPrompt {
   readonly held_until?: number;
   /** The call of an agent. */
   readonly asked?: AskedCall;
+  /** Set before the first call of a turn, in a run whose prompts are token ids. */
+  readonly token_prompt?: TokenPrompt;
 }
 
 export interface Rollout extends RolloutTask {
@@ -148,6 +151,8 @@ export type Event =
       /** The call of an agent. */
       readonly asked?: AskedCall;
     }
+  /** It is decided how the prompt of the outstanding call is sent. */
+  | { readonly type: "prompt_decided"; readonly token_prompt: TokenPrompt }
   /** The call is sent. `at` (epoch milliseconds): to be kept with its turn. */
   | { readonly type: "sent"; readonly at?: number }
   | {
@@ -237,6 +242,9 @@ export function advance(rollout: Rollout, event: Event): Rollout {
       return rollout.phase === "reply" ? stopped(rollout, event) : rollout;
     case "replied":
       return rollout.phase === "reply" ? reply(rollout, event) : rollout;
+    case "prompt_decided":
+      // A call that may have been sent keeps its prompt.
+      return withIntent(rollout, (intent) => ({ token_prompt: event.token_prompt, ...intent }));
     case "sent":
       return withIntent(rollout, (intent) => ({
         ...intent,
@@ -408,14 +416,15 @@ function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): 
 /** Where the answer came from, and when. */
 function wayOf(
   { from_cache, dispatch_version, fleet_call, platform_ms }: Extract<Event, { type: "answered" }>,
-  { sent_at }: Intent,
-): Pick<Turn, "from_cache" | "dispatch_version" | "sent_at" | "fleet_call" | "platform_ms"> {
+  { sent_at, token_prompt }: Intent,
+): Pick<Turn, "from_cache" | "dispatch_version" | "sent_at" | "sent_prompt" | "fleet_call" | "platform_ms"> {
   return {
     ...(from_cache && { from_cache }),
     ...(dispatch_version !== undefined && { dispatch_version }),
     ...(sent_at !== undefined && { sent_at }),
     ...(fleet_call !== undefined && { fleet_call }),
     ...(platform_ms !== undefined && { platform_ms }),
+    ...(token_prompt && { sent_prompt: "messages" in token_prompt ? token_prompt.messages : "token_ids" }),
   };
 }
 

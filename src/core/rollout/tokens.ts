@@ -43,9 +43,9 @@ export function packTokens(previous: readonly number[], response: ModelResponse)
   const continues = previous.length <= prompt_ids.length && previous.every((id, index) => id === prompt_ids[index]);
   const suffix = continues ? prompt_ids.slice(previous.length) : prompt_ids;
   return {
-    prompt_suffix_ids: base64(new Uint8Array(Int32Array.from(suffix).buffer)),
+    prompt_suffix_ids: base64OfInt32s(suffix),
     forked: !continues,
-    completion_ids: base64(new Uint8Array(Int32Array.from(completion_ids).buffer)),
+    completion_ids: base64OfInt32s(completion_ids),
     completion_logprobs:
       completion_logprobs === null ? null : base64(new Uint8Array(Float32Array.from(completion_logprobs).buffer)),
     prompt_length: prompt_ids.length,
@@ -71,6 +71,11 @@ export function idsAfter(turns: readonly Tokenised[], index: number): number[] {
     at = continuedBy(at, prompt);
   }
   return parts.reverse().flatMap((part) => Array.from(part));
+}
+
+/** Ids as a packed blob. */
+export function base64OfInt32s(ids: readonly number[]): string {
+  return base64(new Uint8Array(Int32Array.from(ids).buffer));
 }
 
 /** The ids of a packed blob. */

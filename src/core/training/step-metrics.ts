@@ -38,6 +38,8 @@ export interface GroupFacts {
   /** Scored members in which a filter found something, by filter; and those of them without samples for that. */
   readonly flagged?: Readonly<Record<string, number>>;
   readonly filtered?: Readonly<Record<string, number>>;
+  /** Later turns by how their prompts were sent: as token ids, or as messages by cause. */
+  readonly prompts?: Readonly<Record<string, number>>;
 }
 
 export interface StepFacts {
@@ -64,6 +66,7 @@ export function stepMetrics({ step, arrived, shipped, dropped_stale }: StepFacts
     ...countsByName("untrainable", arrived),
     ...countsByName("flagged", arrived),
     ...countsByName("filtered", arrived),
+    ...countsByName("prompts", arrived),
     ["off_policy/dropped", dropped_stale] as const,
   ];
   return Object.fromEntries(metrics.flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
@@ -179,8 +182,11 @@ function breaks(arrived: readonly GroupFacts[]): Named[] {
   ];
 }
 
-/** Rollouts that arrived, by the cause for which they cannot be trained on, or by filter; names without any are absent. */
-function countsByName(of: "untrainable" | "flagged" | "filtered", arrived: readonly GroupFacts[]): Named[] {
+/**
+ * Counts by name; names without any are absent: rollouts that arrived and cannot be trained on, by cause, or in which a
+ * filter found something, by filter; and later turns by how their prompts were sent.
+ */
+function countsByName(of: "untrainable" | "flagged" | "filtered" | "prompts", arrived: readonly GroupFacts[]): Named[] {
   const counts = new Map<string, number>();
   for (const [name, n] of arrived.flatMap((group) => Object.entries(group[of] ?? {}))) {
     counts.set(name, (counts.get(name) ?? 0) + n);

@@ -47,6 +47,7 @@ import {
 import { refusalKind } from "./refusal-kind.ts";
 import type { ReplyReservation } from "./reply-reservation.ts";
 import { beginningOf } from "./reply-words.ts";
+import { completionRequest, type PromptIds, withSentIds } from "./token-completion.ts";
 import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
 
 /** Where a call goes, and the fields that every call has. */
@@ -75,6 +76,8 @@ export interface ModelCall extends Destination {
   readonly sampling: Sampling;
   /** Maximum tokens of prompt and answer that are kept, if the environment sets it. */
   readonly max_seq_len?: number;
+  /** The prompt as token ids, sent instead of the messages. */
+  readonly token_prompt?: PromptIds;
 }
 
 export type CallOutcome<Response = ModelResponse> =
@@ -120,11 +123,17 @@ const NO_KEY = "none";
 
 export async function callModel(call: ModelCall): Promise<CallOutcome> {
   const started = Date.now();
-  const asked = { ...requestBody(call), stream: true, stream_options: { include_usage: true } };
-  return await postCall(call, "/chat/completions", asked, (body, streamed) => {
+  const { token_prompt } = call;
+  const [path, request] =
+    token_prompt === undefined
+      ? ["/chat/completions", requestBody(call)]
+      : ["/completions", completionRequest(requestBody(call), token_prompt)];
+  const asked = { ...request, stream: true, stream_options: { include_usage: true } };
+  return await postCall(call, path, asked, (body, streamed) => {
     const response = readChatCompletion(body, Date.now() - started, toolCallIds(call.messages));
     if (streamed) checkIds(response);
-    return cutResponse(response, call.max_seq_len ?? null);
+    const sent = token_prompt === undefined ? response : withSentIds(response, token_prompt.ids);
+    return cutResponse(sent, call.max_seq_len ?? null);
   });
 }
 
@@ -150,7 +159,7 @@ function toolCallIds(messages: Messages): ReadonlySet<string> {
  * Never throws: if `read` rejects an invalid reply, that is an outcome too. A request that is sent with changes is a
  * different request, so it has its own idempotency key.
  */
-async function postCall<Response>(
+export async function postCall<Response>(
   where: Destination,
   path: string,
   asked: Readonly<Record<string, unknown>>,

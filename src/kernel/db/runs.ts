@@ -207,7 +207,7 @@ export function runViewOf({ run, endpoint, fleet }: RunRecord): RunView {
   const { id, kind, name, status, error, metadata, dead_letters, spec } = run;
   // Members are listed one by one: the record may have other fields, such as sealed keys, that must not be returned.
   const { environment, environment_args, model, sampling, num_examples, rollouts_per_example } = spec;
-  const { max_concurrent, limits, min_scored, max_reward, shuffle, seed, answer_cache, fork, rescore } = spec;
+  const { max_concurrent, limits, min_scored, max_reward, shuffle, seed, answer_cache, prompts, fork, rescore } = spec;
   const report = currentReport(run.report ?? NOTHING_FINISHED);
   return {
     object: "run",
@@ -216,6 +216,7 @@ export function runViewOf({ run, endpoint, fleet }: RunRecord): RunView {
     ...{ max_concurrent, limits, min_scored, shuffle, seed },
     ...(max_reward !== undefined && { max_reward }),
     ...(answer_cache === true && { answer_cache }),
+    ...(prompts && { prompts }),
     max_cost_micros: spec.money?.max_cost_micros ?? null,
     status_reason: run.finished_at === null ? statusReasonOf(run) : null,
     endpoint: endpoint && shownOf(endpoint),

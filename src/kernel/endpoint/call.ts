@@ -86,13 +86,18 @@ interface Way {
 }
 
 export interface EndpointCall extends Way {
+  /** Decides how the prompt is sent, before `call`: null if it is decided. */
+  readonly decide?: ((where: Omit<Destination, "idempotency_key">) => Promise<CallOutcome | null>) | undefined;
   /** Called when the endpoint is open, right before the call is sent. */
   readonly call: () => TurnCall;
 }
 
 /** Throws only temporary errors of the platform itself, such as a database that is down. */
-export function callEndpoint({ call, ...way }: EndpointCall): Promise<TurnOutcome> {
-  return reachEndpoint(way, (where) => callModel({ ...where, ...call() }));
+export function callEndpoint({ call, decide, ...way }: EndpointCall): Promise<TurnOutcome> {
+  return reachEndpoint(way, async (where) => {
+    const stopped = (await decide?.(where)) ?? null;
+    return stopped ?? (await callModel({ ...where, ...call() }));
+  });
 }
 
 /** The same for any kind of call: `send` makes it when the endpoint is open. */

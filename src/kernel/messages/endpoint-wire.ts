@@ -6,7 +6,7 @@ import type { RunView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { FleetCallNote, ModelResponse } from "../../contract/trajectory.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
-import type { ModelCall } from "../clients/inference.ts";
+import type { CallOutcome, Destination, ModelCall } from "../clients/inference.ts";
 import type { Connection } from "../clients/outgoing.ts";
 import type { Latencies } from "./latency.ts";
 
@@ -105,6 +105,11 @@ export interface ReachedCall {
   readonly waitMs: number;
   readonly controller: AbortController;
   readonly connection: Connection;
+  /**
+   * Decides how the prompt is sent, before the request is made. The outcome of the call if that is not possible now;
+   * null if it is decided. Absent: there is nothing to decide.
+   */
+  readonly decide?: (where: Omit<Destination, "idempotency_key">, by?: CalledBy) => Promise<CallOutcome | null>;
   /** Makes the request right before it is sent. */
   readonly call: (by?: CalledBy) => TurnCall;
 }

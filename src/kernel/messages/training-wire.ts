@@ -47,6 +47,8 @@ export interface GroupSamples {
     readonly forked: number;
     readonly realigned: number;
   };
+  /** Later turns of scored rollouts by how their prompts were sent; absent in a run whose prompts are messages. */
+  readonly prompts?: Readonly<Record<string, number>>;
   /** For each rollout, what a length penalty and the metrics count. */
   readonly lengths: Readonly<
     Record<string, { readonly output: number; readonly total: number; readonly turns: number }>

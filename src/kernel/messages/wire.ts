@@ -73,6 +73,8 @@ export interface RolloutSpec extends RolloutSlot {
   readonly policy_generation?: number;
   /** As in the run's spec. */
   readonly answer_cache?: boolean;
+  /** As in the run's spec. */
+  readonly prompts?: "token_ids";
   /** Only in a run with a cap. */
   readonly budget?: RolloutBudget;
   /** As in the run's spec. */

@@ -223,7 +223,15 @@ async function orderOf(
     const address = spec.money?.addresses?.policy ?? null;
     const agent = spec.agent === undefined ? {} : { agent: spec.agent };
     const cache = spec.answer_cache === true ? { answer_cache: true } : {};
-    const paid = { ...call, ...agent, ...cache, ...(address !== null && { address }), ...budgetOf(spec, member) };
+    const prompts = spec.prompts === undefined ? {} : { prompts: spec.prompts };
+    const paid = {
+      ...call,
+      ...agent,
+      ...cache,
+      ...prompts,
+      ...(address !== null && { address }),
+      ...budgetOf(spec, member),
+    };
     return { scope, run_id, ...place, ...task, ...pinned, ...paid, ...dispatched, scored_in_place, ...together };
   } catch (thrown) {
     if (!isAboutTheRow(thrown)) throw thrown;

@@ -273,14 +273,19 @@ export class RolloutDriver {
     const waitMs = Math.min(spec.limits.call_timeout_s * 1000, deadline - now());
     this.nextEventAt = now() + waitMs;
     let rollout = before;
+    let decided = before;
     const left = Promise.withResolvers<void>();
     const departure: Departure = {
       from: before,
       waitMs,
+      decide: (token_prompt) => {
+        decided = advance(before, { type: "prompt_decided", token_prompt });
+        return decided;
+      },
       leave: () => {
         // In a training run the send time decides which weights the call met.
         const at = spec.policy_version === undefined ? {} : { at: now() };
-        rollout = advance(before, { type: "sent", ...at });
+        rollout = advance(decided, { type: "sent", ...at });
         store.setCallBudget(withCall(store.callBudget(), bound));
         store.save(rollout);
         left.resolve();

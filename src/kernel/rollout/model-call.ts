@@ -6,16 +6,19 @@
  * sent does not count. Retries are decided in call-outcome.ts, not here.
  */
 
+import type { TokenPrompt } from "../../contract/prompts.ts";
 import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
 import type { AskedCall } from "../../contract/trajectory.ts";
 import type { CallSize } from "../../core/costs/call-budget.ts";
 import type { OfferedTools, PlayerDescription } from "../../core/protocol/environment-code.ts";
 import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
+import { conversationsToRender, promptIdsOf } from "../../core/rollout/token-prompt.ts";
 import { sizeOfCall } from "../clients/call-size.ts";
+import { decidePrompt } from "../clients/tokenize.ts";
 import { callEndpoint, type OpenEndpoint } from "../endpoint/call.ts";
 import { unlessAborted } from "../kit/semaphore.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import type { CalledBy, Held, Reach, TurnCall, TurnOutcome, Unasked } from "../messages/endpoint-wire.ts";
+import type { CalledBy, Held, Reach, ReachedCall, TurnCall, TurnOutcome, Unasked } from "../messages/endpoint-wire.ts";
 import type { RolloutSpec } from "../messages/wire.ts";
 import { askedTools } from "../run/training/asked-tools.ts";
 import type { AnswerCache } from "./answer-cache.ts";
@@ -27,6 +30,8 @@ export interface Departure {
   readonly waitMs: number;
   /** Milliseconds until the rollout's own deadline at the time of the call; infinity without one. */
   readonly latestMs: () => number;
+  /** Adds to the rollout how its prompt is sent, and returns it. It is written with the call. */
+  readonly decide: (token_prompt: TokenPrompt) => Rollout;
   /** Writes that the call is sent. */
   readonly leave: () => void;
   /** False if a call that has waited must not be sent any more. */
@@ -43,13 +48,15 @@ export type CallModel = (
 ) => Promise<TurnOutcome | Unasked | Held | { readonly kind: "later" }>;
 
 export function endpointReach(open: OpenEndpoint): Reach {
-  return ({ call, ...way }) => callEndpoint({ ...way, open, call: () => call() });
+  return ({ call, decide, ...way }) => {
+    return callEndpoint({ ...way, open, decide: decide && ((where) => decide(where)), call: () => call() });
+  };
 }
 
 /** The part of a rollout's spec that its calls depend on. */
 type Calling = Pick<RolloutSpec, "run_id" | "rollout_id" | "model" | "sampling"> &
   Pick<RolloutSpec, "group" | "slot" | "attempt"> &
-  Pick<RolloutSpec, "policy_version" | "policy_generation" | "agent">;
+  Pick<RolloutSpec, "policy_version" | "policy_generation" | "agent" | "prompts">;
 
 /** The environment that plays the rollout, and the tools that it offers for a rollout's next call. */
 export interface Offer {
@@ -75,8 +82,16 @@ export function turnCall(
       turn: rollout.turns.length,
     }),
     ...(maxSeqLen !== null && { max_seq_len: maxSeqLen }),
+    ...tokenPromptOf(rollout),
     idempotency_key: keyOf(rollout),
   };
+}
+
+function tokenPromptOf(rollout: Rollout): Pick<TurnCall, "token_prompt"> {
+  const ids = promptIdsOf(rollout);
+  const sent = rollout.intent?.token_prompt;
+  if (ids === null || sent === undefined || "messages" in sent) return {};
+  return { token_prompt: { ids, max_model_len: sent.max_model_len } };
 }
 
 /** An agent may make another call for the same turn, once the first was refused: that is not a repeat. */
@@ -117,7 +132,12 @@ function formOf({ stop, extra_body }: Sampling): Sampling {
 export function callSizer(spec: Calling, { player, tools }: Offer): (rollout: Rollout) => Promise<CallSize | null> {
   return async (rollout) => {
     const call = turnCall(spec, rollout, player, await tools(rollout));
-    return "kind" in call ? null : sizeOfCall(call);
+    if ("kind" in call) return null;
+    const size = sizeOfCall(call);
+    if (spec.prompts !== "token_ids") return size;
+    // The ids of earlier answers may be more than their text has bytes.
+    const added = sizeOfCall({ ...call, messages: rollout.intent?.append ?? [] });
+    return { ...size, prompt_tokens: Math.max(size.prompt_tokens, rollout.last_ids.length + added.prompt_tokens) };
   };
 }
 
@@ -137,13 +157,18 @@ export function modelCaller(
 ): CallModel {
   /** `late`: time has passed since the step began, so it may not fit into the alarm any more. */
   const send = async (
-    { from, waitMs, latestMs, leave, mayLeave }: Departure,
+    { from, waitMs, latestMs, decide: write, leave, mayLeave }: Departure,
     { asked, offered, late }: { readonly asked: TurnCall; readonly offered: OfferedTools; readonly late: boolean },
     controller: AbortController,
   ): ReturnType<CallModel> => {
+    let decided = from;
+    const decide = decider(spec, from, asked, (token_prompt) => {
+      decided = write(token_prompt);
+    });
     const call = (by?: CalledBy) => {
       leave();
-      const made = by === undefined ? asked : turnCall(spec, from, player, offered, by);
+      const isAsked = by === undefined && decided === from;
+      const made = isAsked ? asked : turnCall(spec, decided, player, offered, by);
       return "kind" in made ? asked : made;
     };
     const largeTurn = turn();
@@ -152,7 +177,8 @@ export function modelCaller(
     return await calls.inTurn<Awaited<ReturnType<CallModel>>>(
       async (connection) => {
         if (waited && !mayLeave()) return { kind: "later" };
-        return await reach({ from, call, controller, connection, waitMs: Math.min(waitMs, latestMs()) });
+        const way = { from, call, controller, connection, waitMs: Math.min(waitMs, latestMs()) };
+        return await reach({ ...way, ...(decide && { decide }) });
       },
       async (wait) => {
         waited = true;
@@ -177,6 +203,32 @@ export function modelCaller(
       if (signal.aborted && thrown === signal.reason) return { kind: "aborted" };
       throw thrown;
     }
+  };
+}
+
+/** Decides how the prompt of the outstanding call is sent, once; undefined if it is sent as messages, or was decided. */
+function decider(
+  { prompts }: RolloutSpec,
+  from: Rollout,
+  asked: TurnCall,
+  decided: (token_prompt: TokenPrompt) => void,
+): ReachedCall["decide"] {
+  if (prompts !== "token_ids" || from.turns.length === 0 || from.intent?.token_prompt !== undefined) return undefined;
+  const conversations = conversationsToRender(from, asked.messages, asked.tools.length > 0);
+  let isDecided = false;
+  return async (where, by) => {
+    // The call is repeated at once without a part that its endpoint refuses: with the same prompt.
+    if (isDecided) return null;
+    const { idempotency_key, sampling } = asked;
+    const to = { model: by?.model ?? asked.model, sampling };
+    const found =
+      "messages" in conversations
+        ? { kind: "decided" as const, token_prompt: conversations }
+        : await decidePrompt({ ...where, idempotency_key }, to, from.last_ids, conversations);
+    if (found.kind !== "decided") return found;
+    isDecided = true;
+    decided(found.token_prompt);
+    return null;
   };
 }
 

@@ -90,6 +90,8 @@ export interface TrainingState {
   readonly transitions: GroupSamples["transitions"];
   /** Counts of the sample rows that were built, by kind of branch. */
   readonly branches: GroupSamples["transitions"];
+  /** As in `GroupSamples`. */
+  readonly prompts?: Counts;
   readonly untrainable: Counts;
   /** Rollouts in which a filter found something, by filter; absent: none. */
   readonly flagged?: Counts;

@@ -156,6 +156,7 @@ export async function samplesOfGroup(
     }),
     branches: sumOf(trained.map(({ rows: own, branches }) => (own.length > 0 ? branches : NONE))),
     transitions: sumOf(read.map(({ transitions }) => transitions)),
+    ...(spec.prompts && { prompts: promptsOf(read) }),
     lengths: Object.fromEntries(read.map(({ trajectory, lengths }) => [trajectory.rollout_id, lengths])),
   };
   return { samples, pending: [] };
@@ -248,6 +249,14 @@ function noteOf(row: SampleRow): SampleNote {
 function countsOf(names: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
+
+function promptsOf(read: readonly Read[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { sent_prompt } of read.flatMap(({ trajectory }) => trajectory.turns)) {
+    if (sent_prompt !== undefined) counts[sent_prompt] = (counts[sent_prompt] ?? 0) + 1;
+  }
   return counts;
 }
 

@@ -348,6 +348,7 @@ export function turnView(turn: StoredTurn, { steps, ...worth }: Credits): Rollou
     ...(turn.dispatch_version !== undefined && { dispatch_version: turn.dispatch_version }),
     ...fleetCallView(turn),
     ...(turn.platform_ms !== undefined && { platform_ms: turn.platform_ms }),
+    ...(turn.sent_prompt && { sent_prompt: turn.sent_prompt }),
     is_truncated: turn.is_truncated,
     ...(!isTrained(turn) && { trained: false }),
     ...(turn.tool_failed && { tool_failed: [...turn.tool_failed] }),

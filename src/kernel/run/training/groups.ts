@@ -156,8 +156,8 @@ function factsOf({ group, members, made }: Arrival): GroupFacts {
       error: member.outcome === "failed" ? member.reason : null,
     };
   });
-  const { transitions, untrainable, flagged, filtered } = made ?? {};
-  const found = { ...(flagged && { flagged }), ...(filtered && { filtered }) };
+  const { transitions, untrainable, flagged, filtered, prompts } = made ?? {};
+  const found = { ...(flagged && { flagged }), ...(filtered && { filtered }), ...(prompts && { prompts }) };
   const known = { ...(transitions && { transitions }), ...(untrainable && { untrainable }), ...found };
   const { dispatch_version } = group;
   return { ...(whose !== null && { member: whose }), dispatch_version, rollouts, ...known };
@@ -170,17 +170,18 @@ function noteArrival(training: TrainingState, { made }: Arrival): TrainingState 
   const branches = together(training.branches, made.branches);
   const untrainable = plusAll(training.untrainable, made.untrainable);
   const seen = withSeen(training.seen, made);
-  return { ...training, transitions, branches, untrainable, seen, ...withFiltered(training, made) };
+  return { ...training, transitions, branches, untrainable, seen, ...withCounted(training, made) };
 }
 
-/** Nothing in a run without filters. */
-function withFiltered(
+/** Nothing in a run without filters whose prompts are messages. */
+function withCounted(
   training: TrainingState,
-  { flagged, filtered }: GroupSamples,
-): Pick<TrainingState, "flagged" | "filtered"> {
+  { flagged, filtered, prompts }: GroupSamples,
+): Pick<TrainingState, "flagged" | "filtered" | "prompts"> {
   return {
     ...(flagged !== undefined && { flagged: plusAll(training.flagged ?? {}, flagged) }),
     ...(filtered !== undefined && { filtered: plusAll(training.filtered ?? {}, filtered) }),
+    ...(prompts !== undefined && { prompts: plusAll(training.prompts ?? {}, prompts) }),
   };
 }
 

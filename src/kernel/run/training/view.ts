@@ -50,11 +50,12 @@ export function trainingView(store: RunStore, spec: RunSpec): TrainingView | nul
   };
 }
 
-function samplesOf({ branches, untrainable, flagged, filtered }: TrainingState): TrainingView["samples"] {
+function samplesOf({ branches, untrainable, flagged, filtered, prompts }: TrainingState): TrainingView["samples"] {
   return {
     ...{ ...branches, untrainable: { ...untrainable } },
     ...(flagged !== undefined && { flagged: { ...flagged } }),
     ...(filtered !== undefined && { filtered: { ...filtered } }),
+    ...(prompts !== undefined && { prompts: { ...prompts } }),
   };
 }
 

@@ -7,8 +7,10 @@
  */
 import { AGENT_TIMEOUT_S, type AgentSettings } from "../../../contract/agent.ts";
 import type { EvalRequest } from "../../../contract/eval-request.ts";
+import { type PromptForm, unfitForTokenIds } from "../../../contract/prompts.ts";
 import type { RunRequest } from "../../../contract/run.ts";
 import type { RunFleet, RunMoney, RunSpec } from "../../../contract/run-spec.ts";
+import { mergeSampling } from "../../../contract/sampling.ts";
 import type { Scope } from "../../../contract/scope.ts";
 import {
   asEval,
@@ -46,14 +48,16 @@ type Settings = Pick<
   | "min_scored"
   | "judge_cache"
   | "answer_cache"
+  | "prompts"
 >;
 
 /** Which weights sample a run's calls, if that matters. */
 export type PlayedWeights = Pick<RunFleet, "weights_of" | "initial_weights">;
 
 /** The run to be resolved: from a request (`wantedBy`), or from a run that it is derived from. */
-export interface RunWanted extends Settings, Omit<PlayWanted, "judges" | "kept">, JudgesWanted {
+export interface RunWanted extends Omit<Settings, "prompts">, Omit<PlayWanted, "judges" | "kept">, JudgesWanted {
   readonly agent?: AgentSettings | undefined;
+  readonly prompts?: PromptForm;
   readonly place: PlaceWanted;
   readonly training: TrainingRequest | null;
   readonly max_cost_micros?: EvalRequest["max_cost_micros"];
@@ -88,7 +92,7 @@ export interface ResolvedRun {
 /** Makes every check of the run; stores nothing. `now`: epoch milliseconds. */
 export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now: number): Promise<Result<ResolvedRun>> {
   const lookup = { now, byRun: wanted.byRun === true };
-  const play = refuseAgent(wanted) ?? (await resolvePlay(env, scope, wanted));
+  const play = refuseAgent(wanted) ?? (await resolvePlayOf(env, scope, wanted));
   if (!play.ok) return play;
   const { description } = play.value.environment;
   const endpoint = await resolvePlace(env, scope, wanted.place, lookup);
@@ -117,7 +121,7 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
     ...{ model, sampling, seed, shuffle, rollouts_per_example, min_scored },
     ...playedBy(wanted),
     max_concurrent: Math.min(wanted.max_concurrent, most ?? wanted.max_concurrent),
-    ...cachesOf(wanted),
+    ...optionsOf(wanted),
   };
   return {
     ok: true,
@@ -137,6 +141,29 @@ function referenceOf({ training }: RunWanted): RunWanted["judges"] {
   return { [REFERENCE_JUDGE]: { endpoint, model, sampling: { max_tokens: 1 } } };
 }
 
+async function resolvePlayOf(env: Env, scope: Scope, wanted: RunWanted): Promise<Result<Played>> {
+  const play = await resolvePlay(env, scope, wanted);
+  return (play.ok ? refusePrompts(wanted, play.value.environment.description) : null) ?? play;
+}
+
+/** What the request alone cannot show: the sampling arguments of the environments that play. */
+function refusePrompts(
+  { prompts, sampling }: RunWanted,
+  { players }: Played["environment"]["description"],
+): Result<never> | null {
+  if (prompts !== "token_ids") return null;
+  for (const player of players) {
+    const unfit = unfitForTokenIds(mergeSampling(player.sampling, sampling));
+    if (unfit === null) continue;
+    return refuse(
+      "invalid_request",
+      `prompts: token_ids cannot be combined with the environment's ${unfit}`,
+      "prompts",
+    );
+  }
+  return null;
+}
+
 function refuseAgent({ agent }: RunWanted): Result<never> | null {
   if (agent === undefined || agents() !== NO_AGENTS) return null;
   return refuse("invalid_request", "agent: this platform has no agents", "agent");
@@ -148,8 +175,17 @@ function playedBy({ agent, limits }: RunWanted): Pick<RunSpec, "limits" | "agent
   return { limits: { rollout_timeout_s: AGENT_TIMEOUT_S, ...limits }, agent };
 }
 
-function cachesOf({ judge_cache, answer_cache }: RunWanted): Pick<RunSpec, "judge_cache" | "answer_cache"> {
-  return { ...(judge_cache !== undefined && { judge_cache }), ...(answer_cache === true && { answer_cache }) };
+/** Settings that are absent from a spec that has their defaults. */
+function optionsOf({
+  judge_cache,
+  answer_cache,
+  prompts,
+}: RunWanted): Pick<RunSpec, "judge_cache" | "answer_cache" | "prompts"> {
+  return {
+    ...(judge_cache !== undefined && { judge_cache }),
+    ...(answer_cache === true && { answer_cache }),
+    ...(prompts === "token_ids" && { prompts }),
+  };
 }
 
 function fleetOf(

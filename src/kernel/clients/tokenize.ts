@@ -1,0 +1,93 @@
+/**
+ * `POST /tokenize`, by which the server's chat template renders messages as ids. It is vLLM's, and is beside `/v1`, not
+ * under it. Nothing is retried here.
+ *
+ * A server that refuses to tokenise is no failure: the prompt is then sent as messages. Every other failure of
+ * `/tokenize` is that of the call, which was not sent.
+ */
+import * as z from "zod";
+import { InvalidModelResponseError, ModelError } from "../../contract/errors.ts";
+import type { Messages } from "../../contract/messages.ts";
+import type { TokenPrompt } from "../../contract/prompts.ts";
+import type { Sampling } from "../../contract/sampling.ts";
+import { idsAfterAnswer, type Renderings, tokenPromptOf } from "../../core/rollout/token-prompt.ts";
+import { wireMessage } from "../../core/rollout/wire-message.ts";
+import { Ids } from "../../core/schema/bounded-lists.ts";
+import { type CallOutcome, type Destination, postCall } from "./inference.ts";
+
+/** Fields of `extra_body` by which the template renders messages. */
+const OF_TEMPLATE: ReadonlySet<string> = new Set(["chat_template", "chat_template_kwargs", "add_special_tokens"]);
+
+const Tokenized = z.object({ tokens: Ids, max_model_len: z.int().positive().nullish().catch(null) });
+type Tokenized = z.output<typeof Tokenized>;
+
+interface ToTokenize {
+  readonly model: string;
+  readonly sampling: Sampling;
+}
+
+type Failed = Extract<CallOutcome, { kind: "failed" }>;
+type Stopped = Failed | { readonly kind: "aborted" };
+type NotTokenized = Exclude<CallOutcome<Tokenized>, { kind: "answered" }>;
+
+/** How a prompt is sent. */
+export interface DecidedPrompt {
+  readonly kind: "decided";
+  readonly token_prompt: TokenPrompt;
+}
+
+/** `lastIds`: see `idsAfterAnswer`. Returns the outcome of the call if its server does not answer. */
+export async function decidePrompt(
+  where: Destination,
+  asked: ToTokenize,
+  lastIds: readonly number[],
+  conversations: Renderings<Messages>,
+): Promise<DecidedPrompt | Stopped> {
+  // One after the other: a call has one connection.
+  const before = await tokenize(where, asked, "before", conversations);
+  if (before.kind !== "answered") return afterRefusal(before);
+  const one = await tokenize(where, asked, "one", conversations);
+  if (one.kind !== "answered") return afterRefusal(one);
+  const other = await tokenize(where, asked, "other", conversations);
+  if (other.kind !== "answered") return afterRefusal(other);
+  const { tokens, max_model_len = null } = one.response;
+  const rendered = { before: before.response.tokens, one: tokens, other: other.response.tokens };
+  const suffix = idsAfterAnswer(lastIds, rendered);
+  const token_prompt = typeof suffix === "string" ? { messages: suffix } : tokenPromptOf(suffix, max_model_len);
+  return { kind: "decided", token_prompt };
+}
+
+function tokenize(
+  where: Destination,
+  { model, sampling: { extra_body } }: ToTokenize,
+  name: keyof Renderings<Messages>,
+  conversations: Renderings<Messages>,
+): Promise<CallOutcome<Tokenized>> {
+  const template = Object.entries(extra_body ?? {}).filter(([field]) => OF_TEMPLATE.has(field));
+  const body = {
+    ...Object.fromEntries(template),
+    ...{ model, messages: conversations[name].map(wireMessage), add_generation_prompt: name !== "before" },
+  };
+  const root = {
+    ...where,
+    base_url: where.base_url.replace(/\/+$/, "").replace(/\/v1$/, ""),
+    idempotency_key: `${where.idempotency_key}:tokenize:${name}`,
+  };
+  return postCall(root, "/tokenize", body, (reply) => {
+    const parsed = Tokenized.safeParse(reply);
+    if (parsed.success) return parsed.data;
+    throw new InvalidModelResponseError("the reply of /tokenize has no list of token ids (tokens)");
+  });
+}
+
+/** No token was sampled, whatever happened to the request. */
+function afterRefusal(outcome: NotTokenized): DecidedPrompt | Stopped {
+  if (outcome.kind === "aborted") return outcome;
+  const mayPass =
+    outcome.kind === "failed" && outcome.retryable && !(outcome.error instanceof InvalidModelResponseError);
+  if (!mayPass) return { kind: "decided", token_prompt: { messages: "tokenize_refused" } };
+  const { status, late, retry_after_ms } = outcome;
+  const error = new ModelError(`/tokenize: ${outcome.error.message}`);
+  const kept = { ...(status !== undefined && { status }), ...(late && { late }) };
+  return { kind: "failed", error, retryable: true, retry_after_ms, ...kept };
+}
