@@ -1,5 +1,4 @@
 /** Runs whose prompts are sent as token ids from the second turn on. */
-import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
@@ -12,31 +11,20 @@ import { registerOnce } from "../registered.ts";
 import { type Script, script } from "../script.ts";
 
 const Task = z.object({ question: z.string() });
-const args = z.strictObject({ rewrites: z.boolean().default(false) });
-
-/** Three turns, after a system message; it may rewrite the conversation before the last one. */
+/** Three turns, after a system message. */
 const talk = defineEnvironment({
-  args,
-  build: ({ rewrites }) =>
+  args: z.strictObject({}),
+  build: () =>
     new MultiTurnEnv({
       dataset: dataset(Task, [{ question: "Begin ~." }]),
       systemPrompt: "Talk.",
       maxTurns: 3,
       envResponse: () => "Go on ~.",
-      ...(rewrites && {
-        getPromptMessages: () => [{ role: "user" as const, content: "Another question." }],
-      }),
       rubric: { rewards: { one: () => 1 } },
     }),
 });
-registerOnce({
-  id: "tokens-talk",
-  version: "1.0.0",
-  digest: "sha256:tokens-talk",
-  args,
-  needs: talk.needs,
-  load: talk.load,
-});
+const { args, needs, load } = talk;
+registerOnce({ id: "tokens-talk", version: "1.0.0", digest: "sha256:tokens-talk", args, needs, load });
 
 /** The template drops the thoughts of earlier answers, and the model spells `~` in its own way. */
 const ANSWERS = ["<think>so</think>one ~", "two ~", "<think>end</think>three"];
@@ -130,7 +118,6 @@ const FALLBACKS = [
   { cause: "answer_end", request: { sampling: { extra_body: { chat_template_kwargs: { end: "other" } } } } },
   { cause: "tokenize_refused", more: { tokenize: { fault: { kind: "status" as const, status: 404 } } } },
   { cause: "tokenize_refused", more: { tokenize: { fault: { kind: "garbage" as const, text: "{}" } } } },
-  { cause: "rewritten", request: { environment_args: { rewrites: true } } },
 ];
 
 test.for(FALLBACKS)(
@@ -152,7 +139,8 @@ const EVAL = {
 
 test("an unavailable /tokenize is a failed try of the call, and is tried again", async () => {
   const model = modelOf({ tokenize: { fault: { kind: "status", status: 503 }, times: 1, reply: "" } });
-  const run = await api.finish({ ...EVAL, model });
+  // Each of the three requests of a turn fails once.
+  const run = await api.finish({ ...EVAL, model, limits: { max_retries: 3 } });
   const { turns, failed_calls } = await api.rollout(rolloutAt(run.id));
   expect(turns.map(({ sent_prompt, calls }) => [sent_prompt, calls])).toEqual([
     [undefined, 1],
@@ -171,7 +159,10 @@ test("a process killed between /tokenize and the call, or during the call, sends
   await requestsOf(model, 1);
   await release(`${rollout}:0`);
   const names = ["before", "one", "other"].map((name) => `${turn}:tokenize:${name}`);
-  const kill = async () => evictDurableObject(await api.rolloutStub(rollout));
+  const kill = () =>
+    api
+      .inRollout(rollout, (_, state) => state.abort("killed"))
+      .catch((thrown) => expect(String(thrown)).toContain("killed"));
   // Killed while it waits for /tokenize: nothing was decided, and it is asked again.
   await requestsOf(model, 2);
   await kill();
