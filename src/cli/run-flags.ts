@@ -4,6 +4,7 @@
  */
 import { AgentSettings } from "../contract/agent.ts";
 import { EXPORT_FORMATS } from "../contract/export.ts";
+import { PromptForm } from "../contract/prompts.ts";
 import { ARGS_FLAG, type Flags, PLATFORM_FLAGS } from "./command-line.ts";
 
 /** Flags for the environment, the model and its endpoint, for a run of any kind. */
@@ -30,6 +31,11 @@ export const PLAY_FLAGS = {
   "max-tokens": { short: "t", value: "N", help: "token limit of a reply" },
   temperature: { short: "T", value: "X", help: "sampling temperature" },
   "sampling-args": { short: "S", value: "JSON", help: "more sampling arguments; they override -t and -T" },
+  prompts: {
+    value: "FORM",
+    choices: PromptForm.options,
+    help: "messages (default); token_ids: later prompts are token ids, so that turns stay one training sample",
+  },
   "max-retries": { value: "N", help: "retries of a model call; default 2" },
   "max-cost": { value: "DOLLARS", help: "limit on the total cost of the run; needs -t, and prices of its endpoints" },
   shuffle: { help: "shuffle the tasks by the seed" },

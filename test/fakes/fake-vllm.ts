@@ -8,11 +8,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { isRecord } from "../../src/contract/json.ts";
 import type { Message } from "../../src/contract/messages.ts";
 import { completionBody } from "./completion-body.ts";
 import { probeReply } from "./probe-reply.ts";
 import { promptLogprobsBody } from "./prompt-logprobs.ts";
-import { withTokens } from "./token-model.ts";
+import { textCompletionBody } from "./text-completion.ts";
+import { messagesOfIds, tokenizeReply, withTokens } from "./token-model.ts";
 import { type Answer, type Body, controlRoutes, EngineState, type Era, type Routes } from "./vllm-routes.ts";
 
 /**
@@ -216,7 +218,7 @@ export class FakeVllm extends EngineState {
     if (body === null) return this.error(400, "Invalid JSON format");
     const key = request.headers["idempotency-key"];
     const idempotency_key = typeof key === "string" ? key : null;
-    return await handler({ ...body, ...(pathname === CHAT && { idempotency_key }) }, searchParams);
+    return await handler({ ...body, ...([CHAT, COMPLETIONS].includes(pathname) && { idempotency_key }) }, searchParams);
   }
 
   #mounted(): Routes {
@@ -229,7 +231,9 @@ export class FakeVllm extends EngineState {
       "GET /openapi.json": () => [200, { openapi: "3.1.0", paths: this.#paths() }],
       "GET /v1/models": () => [200, this.#models()],
       [`POST ${CHAT}`]: async (body) => await this.#chat(body),
-      "POST /v1/completions": (body) => this.#completePrompt(body),
+      [`POST ${COMPLETIONS}`]: async (body) =>
+        body["prompt_logprobs"] === undefined ? await this.#complete(body) : this.#completePrompt(body),
+      "POST /tokenize": (body) => this.#tokenize(body),
       ...controlRoutes(this, { dev, lora }),
     };
   }
@@ -261,9 +265,27 @@ export class FakeVllm extends EngineState {
     return { object: "list", data: [base, ...adapters] };
   }
 
+  /** Of a prompt of token ids. */
+  async #complete(body: Body): Promise<Answer> {
+    const prompt = Array.isArray(body["prompt"]) ? body["prompt"].map(Number) : [];
+    const logprobs = body["logprobs"] != null;
+    const [status, reply] = await this.#chat({ ...body, messages: messagesOfIds(prompt), logprobs });
+    return status === 200 && isRecord(reply) ? [200, textCompletionBody(reply)] : [status, reply];
+  }
+
+  #tokenize(body: Body): Answer {
+    const model = String(body["model"]);
+    if (this.#weightsOf(model) !== undefined) return [200, tokenizeReply(body)];
+    return this.error(404, `The model \`${model}\` does not exist.`, "NotFoundError");
+  }
+
+  #weightsOf(model: string): string | undefined {
+    return model === (this.#options.model ?? "policy") ? this.weights : this.adapters.get(model);
+  }
+
   async #chat(body: Body): Promise<Answer> {
     const model = String(body["model"]);
-    const serves = () => (model === (this.#options.model ?? "policy") ? this.weights : this.adapters.get(model));
+    const serves = () => this.#weightsOf(model);
     const life = this.#life;
     while (this.paused !== null && serves() !== undefined && life === this.#life) await this.change();
     if (life !== this.#life) return [503];
@@ -318,7 +340,7 @@ export class FakeVllm extends EngineState {
   #completion(body: Body, call: SampledCall): object {
     const said = this.#options.reply?.(body) ?? "ok";
     const messages = Array.isArray(body["messages"]) ? (body["messages"] as Message[]) : [];
-    const whole = withTokens({ content: said }, messages);
+    const whole = withTokens({ content: said }, messages, body);
     const most = Number(body["max_completion_tokens"] ?? body["max_tokens"] ?? Number.POSITIVE_INFINITY);
     const cut = call.finish === "abort" ? 1 : most;
     const token_ids = (whole.token_ids ?? []).slice(0, cut);
@@ -338,6 +360,7 @@ export class FakeVllm extends EngineState {
 }
 
 const CHAT = "/v1/chat/completions";
+const COMPLETIONS = "/v1/completions";
 const LOADS = ["/update_weights", "/collective_rpc"];
 
 /** The probes of src/kernel/clients/probe.ts are not calls of a rollout. */

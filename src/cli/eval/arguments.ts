@@ -150,6 +150,7 @@ function playDraft(line: PlayLine, environment: string | undefined): DraftReques
       max_cost_micros: maxCostMicros(line.number("max-cost")),
       seed: line.number("seed"),
       shuffle: line.on("shuffle") || undefined,
+      prompts: line.text("prompts"),
     }),
   };
   addPlace(draft, line);

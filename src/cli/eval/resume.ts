@@ -92,6 +92,9 @@ function* changesIn(run: RunView, draft: DraftRequest): Generator<Change> {
   if (differs(run.answer_cache ?? false, draft.answer_cache)) {
     yield { field: "answer_cache", has: run.answer_cache ?? false, asked: draft.answer_cache };
   }
+  if (differs(run.prompts ?? "messages", draft.prompts)) {
+    yield { field: "prompts", has: run.prompts ?? "messages", asked: draft.prompts };
+  }
   yield* changesOfMembers("agent", run.agent ?? { name: null }, draft.agent);
   yield* changesOfMembers("environment_args", run.environment_args, draft.environment_args);
   yield* changesOfMembers("sampling", run.sampling, sampling);

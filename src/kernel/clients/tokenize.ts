@@ -59,21 +59,26 @@ export async function decidePrompt(
 
 function tokenize(
   where: Destination,
-  { model, sampling: { extra_body } }: ToTokenize,
+  asked: ToTokenize,
   name: keyof Renderings<Messages>,
   conversations: Renderings<Messages>,
 ): Promise<CallOutcome<Tokenized>> {
+  const named = { ...where, idempotency_key: `${where.idempotency_key}:tokenize:${name}` };
+  return tokenizeMessages(named, asked, conversations[name], name !== "before");
+}
+
+/** Has the server's template render messages. `continues`: up to the beginning of the next answer. */
+export async function tokenizeMessages(
+  where: Destination,
+  { model, sampling: { extra_body } }: ToTokenize,
+  messages: Messages,
+  continues: boolean,
+): Promise<CallOutcome<Tokenized>> {
   const template = Object.entries(extra_body ?? {}).filter(([field]) => OF_TEMPLATE.has(field));
-  const body = {
-    ...Object.fromEntries(template),
-    ...{ model, messages: conversations[name].map(wireMessage), add_generation_prompt: name !== "before" },
-  };
-  const root = {
-    ...where,
-    base_url: where.base_url.replace(/\/+$/, "").replace(/\/v1$/, ""),
-    idempotency_key: `${where.idempotency_key}:tokenize:${name}`,
-  };
-  return postCall(root, "/tokenize", body, (reply) => {
+  const fields = { model, messages: messages.map(wireMessage), add_generation_prompt: continues };
+  const base_url = where.base_url.replace(/\/+$/, "").replace(/\/v1$/, "");
+  const body = { ...Object.fromEntries(template), ...fields };
+  return await postCall({ ...where, base_url }, "/tokenize", body, (reply) => {
     const parsed = Tokenized.safeParse(reply);
     if (parsed.success) return parsed.data;
     throw new InvalidModelResponseError("the reply of /tokenize has no list of token ids (tokens)");

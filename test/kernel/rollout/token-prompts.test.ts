@@ -103,9 +103,9 @@ test("a completion of token ids asks for what the chat completion before it aske
   await trained({ model, prompts: "token_ids" });
   const requests = await requestsOf(model);
   const chat = requests.find(
-    ({ path, idempotency_key }) => path.endsWith("/chat/completions") && idempotency_key !== "undefined",
+    ({ path, idempotency_key }) => path.endsWith("/chat/completions") && idempotency_key.startsWith("ro_"),
   );
-  const ids = requests.find(({ path }) => path === "/v1/completions");
+  const ids = requests.findLast(({ path }) => path === "/v1/completions");
   const { logprobs, ...asked } = chat?.sampling ?? {};
   expect(logprobs).toBe(true);
   // A completion without a limit would end after 16 tokens.
@@ -116,7 +116,6 @@ test("a completion of token ids asks for what the chat completion before it aske
 const FALLBACKS = [
   { cause: "template", request: { sampling: { extra_body: { chat_template_kwargs: { system: "last" } } } } },
   { cause: "answer_end", request: { sampling: { extra_body: { chat_template_kwargs: { end: "other" } } } } },
-  { cause: "tokenize_refused", more: { tokenize: { fault: { kind: "status" as const, status: 404 } } } },
   { cause: "tokenize_refused", more: { tokenize: { fault: { kind: "garbage" as const, text: "{}" } } } },
 ];
 
@@ -127,7 +126,8 @@ test.for(FALLBACKS)(
     const { run } = await trained({ model, prompts: "token_ids", ...request });
     expect(run.training?.samples.prompts).toEqual({ [cause]: 4 });
     const paths = (await requestsOf(model)).map(({ path }) => path);
-    expect(paths).not.toContain("/v1/completions");
+    // But for the probe.
+    expect(paths.filter((path) => path === "/v1/completions")).toHaveLength(cause === "tokenize_refused" ? 0 : 1);
   },
 );
 
@@ -151,12 +151,15 @@ test("an unavailable /tokenize is a failed try of the call, and is tried again",
   expect(failed_calls[0]).toMatchObject({ status: 503, message: expect.stringContaining("/tokenize") });
 });
 
+/** Requests of the endpoint's probe, before the run exists. */
+const PROBES = 2;
+
 test("a process killed between /tokenize and the call, or during the call, sends one prompt", async () => {
   const model = modelOf({ held: true });
   const run = await api.start({ ...EVAL, model });
   const rollout = rolloutAt(run.id);
   const turn = `${rollout}:1`;
-  await requestsOf(model, 1);
+  await requestsOf(model, 1 + PROBES);
   await release(`${rollout}:0`);
   const names = ["before", "one", "other"].map((name) => `${turn}:tokenize:${name}`);
   const kill = () =>
@@ -164,14 +167,14 @@ test("a process killed between /tokenize and the call, or during the call, sends
       .inRollout(rollout, (_, state) => state.abort("killed"))
       .catch((thrown) => expect(String(thrown)).toContain("killed"));
   // Killed while it waits for /tokenize: nothing was decided, and it is asked again.
-  await requestsOf(model, 2);
+  await requestsOf(model, 2 + PROBES);
   await kill();
   for (const name of names.slice(0, 1)) await release(name);
   for (const name of names) await release(name);
-  await requestsOf(model, 6);
+  await requestsOf(model, 6 + PROBES);
   // Killed while it waits for the completion: the same prompt is sent again, without /tokenize.
   await kill();
-  await requestsOf(model, 7);
+  await requestsOf(model, 7 + PROBES);
   const sent = await sentBy(model, rollout);
   const calls = sent.filter(({ path }) => path === "/v1/completions");
   expect(sent.slice(-2)).toEqual(calls);
@@ -215,4 +218,15 @@ test.for([
   const response = await api.post("/v1/runs", asked);
   expect(response.status).toBe(400);
   expect(await response.text()).toContain(why);
+});
+
+test.for([
+  [{ status: 404 }, "prompts: the endpoint has no /tokenize beside /v1, which token_ids needs (vLLM has it)"],
+  [{ status: 503 }, null],
+] as const)("an endpoint without /tokenize is refused, but not one that is down: %o", async ([{ status }, why]) => {
+  const model = modelOf({ tokenize: { fault: { kind: "status", status } } });
+  const asked = { ...EVAL, model, endpoint: { base_url: env.MODEL_URL }, limits: { max_retries: 0 } };
+  const response = await api.post("/v1/runs", asked);
+  expect(response.status).toBe(why === null ? 202 : 400);
+  if (why !== null) expect(await response.text()).toContain(why);
 });

@@ -7,10 +7,9 @@
  */
 import { AGENT_TIMEOUT_S, type AgentSettings } from "../../../contract/agent.ts";
 import type { EvalRequest } from "../../../contract/eval-request.ts";
-import { type PromptForm, unfitForTokenIds } from "../../../contract/prompts.ts";
+import type { PromptForm } from "../../../contract/prompts.ts";
 import type { RunRequest } from "../../../contract/run.ts";
 import type { RunFleet, RunMoney, RunSpec } from "../../../contract/run-spec.ts";
-import { mergeSampling } from "../../../contract/sampling.ts";
 import type { Scope } from "../../../contract/scope.ts";
 import {
   asEval,
@@ -34,6 +33,7 @@ import {
 } from "./endpoint.ts";
 import { moneyOf, refuseCap } from "./money.ts";
 import { type Played, type PlayWanted, resolvePlay } from "./play.ts";
+import { refusePrompts } from "./prompts.ts";
 import { refuseEngine, refuseTraining } from "./training.ts";
 
 /** How a run samples and scores, both in the request and in the spec. */
@@ -92,18 +92,16 @@ export interface ResolvedRun {
 /** Makes every check of the run; stores nothing. `now`: epoch milliseconds. */
 export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now: number): Promise<Result<ResolvedRun>> {
   const lookup = { now, byRun: wanted.byRun === true };
-  const play = refuseAgent(wanted) ?? (await resolvePlayOf(env, scope, wanted));
+  const play = refuseAgent(wanted) ?? (await resolvePlay(env, scope, wanted));
   if (!play.ok) return play;
   const { description } = play.value.environment;
   const endpoint = await resolvePlace(env, scope, wanted.place, lookup);
   if (!endpoint.ok) return endpoint;
   const training = wanted.training && trainingSpecOf(wanted.training, description.players);
-  if (training !== null) {
-    const unfit =
-      (await refuseTraining(env, scope, wanted, training, play.value)) ??
-      (await refuseEngine(env, scope, wanted, training, endpoint.value, now));
-    if (unfit !== null) return unfit;
-  }
+  const unfit =
+    (training && (await refuseTrained(env, scope, wanted, training, play.value, endpoint.value, now))) ??
+    (await refusePrompts(env, scope, wanted, description, endpoint.value));
+  if (unfit !== null) return unfit;
   const asking = { ...wanted, judges: { ...wanted.judges, ...referenceOf(wanted) } };
   const judges = await resolveJudges(env, scope, asking, description.judges, lookup);
   if (!judges.ok) return judges;
@@ -141,27 +139,19 @@ function referenceOf({ training }: RunWanted): RunWanted["judges"] {
   return { [REFERENCE_JUDGE]: { endpoint, model, sampling: { max_tokens: 1 } } };
 }
 
-async function resolvePlayOf(env: Env, scope: Scope, wanted: RunWanted): Promise<Result<Played>> {
-  const play = await resolvePlay(env, scope, wanted);
-  return (play.ok ? refusePrompts(wanted, play.value.environment.description) : null) ?? play;
-}
-
-/** What the request alone cannot show: the sampling arguments of the environments that play. */
-function refusePrompts(
-  { prompts, sampling }: RunWanted,
-  { players }: Played["environment"]["description"],
-): Result<never> | null {
-  if (prompts !== "token_ids") return null;
-  for (const player of players) {
-    const unfit = unfitForTokenIds(mergeSampling(player.sampling, sampling));
-    if (unfit === null) continue;
-    return refuse(
-      "invalid_request",
-      `prompts: token_ids cannot be combined with the environment's ${unfit}`,
-      "prompts",
-    );
-  }
-  return null;
+async function refuseTrained(
+  env: Env,
+  scope: Scope,
+  wanted: RunWanted,
+  training: TrainingSpec,
+  play: Played,
+  endpoint: RunEndpoint,
+  now: number,
+): Promise<Result<never> | null> {
+  return (
+    (await refuseTraining(env, scope, wanted, training, play)) ??
+    (await refuseEngine(env, scope, wanted, training, endpoint, now))
+  );
 }
 
 function refuseAgent({ agent }: RunWanted): Result<never> | null {

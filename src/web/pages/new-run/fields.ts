@@ -50,7 +50,7 @@ export function sectionsOf(kind: Kind, place: Place, environment: EnvironmentVie
     { name: "Tasks", fields: [...datasetFields(environment), ...(kind === "eval" ? EVAL_TASKS : []), ...ORDER] },
     { name: "Model", fields: [...PLACE_FIELDS[place], MODEL], hasPlace: true },
     { name: "Judges", fields: judgeFields(environment), isRare: environment?.judges.length === 0 },
-    { name: "Sampling", fields: kind === "eval" ? [...SAMPLING, ANSWER_CACHE] : SAMPLING, isRare: true },
+    { name: "Sampling", fields: [...SAMPLING, PROMPTS, ...(kind === "eval" ? [ANSWER_CACHE] : [])], isRare: true },
     ...(kind === "training" ? [{ name: "Training", fields: [...TRAINING, ...TRAINING_AT[place]] }] : []),
     { name: "Limits", fields: kind === "eval" ? [...LIMIT_FIELDS, MIN_SCORED] : LIMIT_FIELDS, isRare: true },
     { name: "To find the run again", fields: FOUND_BY, isRare: true },
@@ -214,6 +214,16 @@ const ANSWER_CACHE: Field = {
     placeholder: "false",
   },
   help: "a call that was answered before is not made again; needs temperature 0",
+};
+const PROMPTS: Field = {
+  ...{
+    path: ["prompts"],
+    label: "Prompts",
+    kind: "choice",
+    options: ["messages", "token_ids"],
+    placeholder: "messages",
+  },
+  help: "token_ids: later turns continue the token ids of the turn before; an eval needs return_token_ids",
 };
 const MIN_SCORED: Field = {
   ...{ path: ["min_scored"], label: "Share that must be scored", kind: "number", placeholder: "0.95" },

@@ -45,7 +45,7 @@ type Settings = { [name: string]: unknown };
 function settingsOf(run: RunView, unnamed: readonly string[]): Settings {
   const { endpoint, fleet, metadata, training, limits, num_examples, rollouts_per_example, ...rest } = run;
   const { environment_args, model, dataset, sampling, max_concurrent, max_cost_micros } = rest;
-  const { min_scored, answer_cache } = rest;
+  const { min_scored, answer_cache, prompts } = rest;
   const judges = Object.fromEntries(
     Object.entries(rest.judges).map(([name, { endpoint: its, model: asked }]) => {
       return [name, unnamed.includes(name) ? { model: asked } : { endpoint: its, model: asked }];
@@ -53,7 +53,7 @@ function settingsOf(run: RunView, unnamed: readonly string[]): Settings {
   );
   const { [GATE_KEY]: _gate, ...pairs } = metadata;
   const of = { environment_args, model, dataset, judges, sampling, limits, max_concurrent, max_cost_micros };
-  const found = { shuffle: rest.shuffle, seed: rest.seed, metadata: pairs, ...placeOf(endpoint, fleet) };
+  const found = { prompts, shuffle: rest.shuffle, seed: rest.seed, metadata: pairs, ...placeOf(endpoint, fleet) };
   if (run.kind === "eval") return { ...of, ...found, min_scored, answer_cache, num_examples, rollouts_per_example };
   const { max_steps, max_off_policy_steps, batch_size, advantage, holdout, initial_weights, members } = training ?? {};
   const trained = { max_steps, max_off_policy_steps, batch_size, advantage, holdout, initial_weights };

@@ -144,6 +144,7 @@ const FLAGS: Readonly<Record<string, FlagPrinter>> = {
   rollouts_per_example: flag("-r"),
   max_concurrent: flag("-c"),
   sampling: flagsOfSampling,
+  prompts: flag("--prompts"),
   shuffle: (value) => ({ flags: value === true ? ["--shuffle"] : [] }),
   answer_cache: (value) => ({ flags: value === true ? ["--cache"] : [] }),
   seed: flag("--seed"),
