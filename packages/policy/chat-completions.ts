@@ -14,23 +14,42 @@ import {
   headingOf,
   hexId,
   type PolicyContext,
+  type PolicyReply,
   requireModel,
   type Send,
   tokenLabel,
   usageOf,
   versionsOf,
 } from "./reply.ts";
-import { ChatRequest, parseSampled, RequestError } from "./request-schemas.ts";
+import { ChatRequest, ChatTokensRequest, parseSampled, RequestError } from "./request-schemas.ts";
 import type { SampledToken } from "./sampler.ts";
 import { chatPlan, roomFor } from "./sampling.ts";
 import { tokenBytes } from "./tokenizer.ts";
 
 export const chatCompletions: Handler = async (context, { json, signal }) => {
   const request = parseSampled(ChatRequest, json());
+  return await completeChat(context, request, promptOf(request), signal);
+};
+
+/** POST /v1/chat/completions/tokens, prime-rl's: the same, but the prompt is the ids in `tokens`. */
+export const chatCompletionsOfTokens: Handler = async (context, { json, signal }) => {
+  const request = parseSampled(ChatTokensRequest, json());
+  const { vocabularySize } = context.engine;
+  const wrong = request.tokens.find((id) => id >= vocabularySize);
+  if (wrong === undefined) return await completeChat(context, request, request.tokens, signal);
+  const message = `tokens: id ${wrong} is out of the vocabulary of ${vocabularySize}`;
+  throw new RequestError(400, message, "tokens");
+};
+
+async function completeChat(
+  context: PolicyContext,
+  request: ChatRequest,
+  prompt: readonly number[],
+  signal: AbortSignal,
+): Promise<PolicyReply> {
   requireModel(context, request.model);
   checkToolChoice(request);
   const plan = chatPlan(request, context.serving);
-  const prompt = promptOf(request);
   // Checked before a stream begins, because an error must set the status.
   roomFor(plan, prompt.length, context.engine.contextLength);
   const wanted = { prompts: [prompt], plan, signal };
@@ -45,7 +64,7 @@ export const chatCompletions: Handler = async (context, { json, signal }) => {
     ...versionsOf(choices),
   };
   return { kind: "json", body };
-};
+}
 
 /** The request's messages as token ids. Throws a 400 if the request asks for both ways to end the prompt. */
 export function promptOf(

@@ -145,6 +145,8 @@ export const ChatRequest = z.object({
 });
 export type ChatRequest = z.infer<typeof ChatRequest>;
 
+export const ChatTokensRequest = ChatRequest.extend({ tokens: z.array(TokenId).min(1) });
+
 /** One text or one list of ids is one prompt; a list of texts or of lists of ids is several prompts. */
 const Prompt = z.union(
   [

@@ -8,7 +8,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { mediaTypeOf } from "rollcall/helpers";
-import { chatCompletions } from "./chat-completions.ts";
+import { chatCompletions, chatCompletionsOfTokens } from "./chat-completions.ts";
 import { completions } from "./completions.ts";
 import type { Handler, PolicyContext, PolicyReply, PolicyRequest, Send } from "./reply.ts";
 import { errorBody, RequestError } from "./request-schemas.ts";
@@ -34,6 +34,7 @@ const KEEP_ALIVE_MS = 600_000;
 const BACKLOG = 4096;
 const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   "/v1/chat/completions": { POST: chatCompletions },
+  "/v1/chat/completions/tokens": { POST: chatCompletionsOfTokens },
   "/v1/completions": { POST: completions },
   "/v1/models": { GET: models },
   "/tokenize": { POST: tokenize },

@@ -34,7 +34,7 @@ export const PLAY_FLAGS = {
   prompts: {
     value: "FORM",
     choices: PromptForm.options,
-    help: "messages (default); token_ids: later prompts are token ids, so that turns stay one training sample",
+    help: "messages (default); token_ids, or chat_token_ids with tools: later prompts are token ids, so that turns stay one training sample",
   },
   "max-retries": { value: "N", help: "retries of a model call; default 2" },
   "max-cost": { value: "DOLLARS", help: "limit on the total cost of the run; needs -t, and prices of its endpoints" },

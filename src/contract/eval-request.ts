@@ -136,18 +136,20 @@ export function refusePrompts(
 ): void {
   if (prompts === "messages") return;
   const refuse = (message: string) => context.addIssue({ code: "custom", path: ["prompts"], message });
-  if (agent !== undefined) refuse("token_ids cannot be combined with agent: an agent sends its own messages");
+  if (agent !== undefined) refuse(`${prompts} cannot be combined with agent: an agent sends its own messages`);
   const unfit = unfitForTokenIds(sampling);
-  if (unfit !== null) refuse(`token_ids cannot be combined with ${unfit}`);
+  if (unfit !== null) refuse(`${prompts} cannot be combined with ${unfit}`);
 }
 
 function refuseEvalPrompts(asked: z.infer<typeof EvalFields>, context: z.RefinementCtx): void {
   refusePrompts(asked, context);
   if (asked.prompts === "messages") return;
   const refuse = (message: string) => context.addIssue({ code: "custom", path: ["prompts"], message });
-  if (asked.answer_cache) refuse("token_ids cannot be combined with answer_cache");
+  if (asked.answer_cache) refuse(`${asked.prompts} cannot be combined with answer_cache`);
   if (asked.sampling.extra_body?.["return_token_ids"] === true) return;
-  refuse("token_ids needs sampling.extra_body.return_token_ids true, because an eval does not request token ids");
+  refuse(
+    `${asked.prompts} needs sampling.extra_body.return_token_ids true, because an eval does not request token ids`,
+  );
 }
 
 export const EvalRequest = EvalFields.superRefine(refusePlace).superRefine(refuseCache).superRefine(refuseEvalPrompts);

@@ -3,15 +3,16 @@ import * as z from "zod";
 import type { Sampling } from "./sampling.ts";
 
 export const PromptForm = z
-  .enum(["messages", "token_ids"])
+  .enum(["messages", "token_ids", "chat_token_ids"])
   .describe(
-    "token_ids: from its second turn on, a rollout's prompt is the token ids of the turn before plus those of the new messages, so that turns stay one sample",
+    "token_ids: from its second turn on, a rollout's prompt is the token ids of the turn before plus those of the new messages, so that turns stay one sample; chat_token_ids: the same at /v1/chat/completions/tokens, whose server also parses tool calls and reasoning",
   );
 export type PromptForm = z.infer<typeof PromptForm>;
+export type TokenForm = Exclude<PromptForm, "messages">;
 
 /** Why a turn's prompt was sent as messages in a run whose prompts are token ids. */
 export const MESSAGES_CAUSES = [
-  /** The model is offered tools, or the conversation has calls: engines parse calls only out of chat completions. */
+  /** Tools or calls, which engines parse only out of chat completions; or calls of names that are no identifiers. */
   "tools",
   /** The engine parses reasoning out of chat completions, and only there. */
   "reasoning",

@@ -5,6 +5,7 @@ import type { LocationHint } from "./fleet.ts";
 import type { JsonObject } from "./json.ts";
 import type { ResolvedJudge, TokenPrices } from "./judgement.ts";
 import type { Fees, OfferedTokens } from "./money.ts";
+import type { TokenForm } from "./prompts.ts";
 import type { ForkedFrom } from "./run.ts";
 import type { Sampling } from "./sampling.ts";
 import type { Scope } from "./scope.ts";
@@ -58,7 +59,7 @@ export interface RunSpec {
   /** True: the same call at temperature 0 is not made again: its answer comes from the project's cache. */
   readonly answer_cache?: boolean;
   /** Set if prompts are sent as token ids from the second turn on. */
-  readonly prompts?: "token_ids";
+  readonly prompts?: TokenForm;
   /** Set for a run whose rollouts continue after a turn of another rollout. */
   readonly fork?: ForkOrigin;
   /** Set for a run that samples nothing: it scores the stored rollouts of another run. */

@@ -216,7 +216,9 @@ const EMBEDDINGS = "/v1/embeddings";
 /** vLLM's: beside /v1, and its reply is made of the request alone, unless the function returns a fault. */
 const TOKENIZE = "/tokenize";
 const COMPLETIONS = "/v1/completions";
-const ROUTES = [EMBEDDINGS, "/v1/chat/completions", TOKENIZE, COMPLETIONS];
+/** prime-rl's: a chat completion whose prompt is the ids in `tokens`. */
+const CHAT_TOKENS = "/v1/chat/completions/tokens";
+const ROUTES = [EMBEDDINGS, "/v1/chat/completions", CHAT_TOKENS, TOKENIZE, COMPLETIONS];
 
 interface RequestBody extends Record<string, unknown> {
   model?: string;

@@ -27,7 +27,7 @@ type Body = Readonly<Record<string, unknown>>;
 /** The reply with the ids of the prompt and of the answer. `body`: of the request. */
 export function withTokens(reply: ReplyParts, messages: readonly Message[], body: Body = {}): ReplyParts {
   const sampled = [...bytesOf(reply.content ?? "", reply.tool_calls).map(spelled), END];
-  const { prompt } = body;
+  const prompt = body["prompt"] ?? body["tokens"];
   return {
     ...reply,
     prompt_token_ids: Array.isArray(prompt) ? prompt : renderedIds({ ...body, messages }),

@@ -48,7 +48,7 @@ test("later prompts of token ids are rendered and sampled by the fleet's replica
   const { fleet, replica } = await insertFleet(api.scope, REPORTED);
   const model = script(GUESSES, undefined, { tokens: true });
   const guess = { environment: "guess-number", environment_args: { max: 3 }, seed: 5, num_examples: 3 };
-  const ids = { prompts: "token_ids", sampling: { extra_body: { return_token_ids: true } } };
+  const ids = { prompts: "chat_token_ids", sampling: { extra_body: { return_token_ids: true } } };
   const { id } = await start(api, { ...guess, ...ids, model, fleet: fleet.id });
   expect(await api.ended(id)).toMatchObject({ status: "completed", counts: { scored: 3 } });
   const rollouts = await Promise.all([0, 1, 2].map((group) => api.rollout(rolloutAt(id, group))));
@@ -58,8 +58,8 @@ test("later prompts of token ids are rendered and sampled by the fleet's replica
   expect(later.map(({ sent_prompt }) => sent_prompt)).toEqual(later.map(() => "token_ids"));
   for (const turn of turns) expect(turn).toMatchObject({ replica: replica.id, calls: 1 });
   const paths = (await requestsOf(model)).map(({ path }) => path);
-  expect(paths.filter((path) => path === "/tokenize")).toHaveLength(3 * later.length);
-  expect(paths.filter((path) => path === "/v1/completions")).toHaveLength(later.length);
+  expect(paths.filter((path) => path === "/tokenize")).toHaveLength(4 * later.length);
+  expect(paths.filter((path) => path === "/v1/chat/completions/tokens")).toHaveLength(later.length);
 });
 
 test("the fleet stamps a training run's calls, which are salted by the weights that sample them", async () => {

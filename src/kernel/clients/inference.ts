@@ -47,7 +47,7 @@ import {
 import { refusalKind } from "./refusal-kind.ts";
 import type { ReplyReservation } from "./reply-reservation.ts";
 import { beginningOf } from "./reply-words.ts";
-import { completionRequest, type PromptIds, withSentIds } from "./token-completion.ts";
+import { type PromptIds, requestOfIds, withSentIds } from "./token-completion.ts";
 import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
 
 /** Where a call goes, and the fields that every call has. */
@@ -124,10 +124,8 @@ const NO_KEY = "none";
 export async function callModel(call: ModelCall): Promise<CallOutcome> {
   const started = Date.now();
   const { token_prompt } = call;
-  const [path, request] =
-    token_prompt === undefined
-      ? ["/chat/completions", requestBody(call)]
-      : ["/completions", completionRequest(requestBody(call), token_prompt)];
+  const chat = requestBody(call);
+  const [path, request] = token_prompt === undefined ? ["/chat/completions", chat] : requestOfIds(chat, token_prompt);
   const asked = { ...request, stream: true, stream_options: { include_usage: true } };
   return await postCall(call, path, asked, (body, streamed) => {
     const response = readChatCompletion(body, Date.now() - started, toolCallIds(call.messages));

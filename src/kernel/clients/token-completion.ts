@@ -1,4 +1,7 @@
-/** Completions whose prompt is token ids: vLLM's `POST /completions`. */
+/**
+ * Completions whose prompt is token ids: vLLM's `POST /completions`, and prime-rl's `POST /chat/completions/tokens`, which
+ * takes a chat completion's body with the ids in `tokens`, and parses the reply as one.
+ */
 import { InvalidModelResponseError } from "../../contract/errors.ts";
 import type { ModelResponse } from "../../contract/trajectory.ts";
 
@@ -7,6 +10,17 @@ export interface PromptIds {
   readonly ids: readonly number[];
   /** The longest sequence of the model; null if the server does not report it. */
   readonly max_model_len: number | null;
+  /** True: it is sent to `/chat/completions/tokens`, beside its messages. */
+  readonly chat?: boolean;
+}
+
+/** The path of a call with this prompt, and its body. `chat`: the body of the chat completion. */
+export function requestOfIds(
+  chat: Readonly<Record<string, unknown>>,
+  prompt: PromptIds,
+): readonly [path: string, body: Readonly<Record<string, unknown>>] {
+  if (prompt.chat === true) return ["/chat/completions/tokens", { ...chat, tokens: prompt.ids }];
+  return ["/completions", completionRequest(chat, prompt)];
 }
 
 /** Fields of a chat completion that a completion of a prompt of ids does not have. */
@@ -16,7 +30,7 @@ const OF_CHAT: ReadonlySet<string> = new Set([
 ]);
 
 /** The body of a chat completion as that of a completion of these ids, which samples the same. */
-export function completionRequest(
+function completionRequest(
   chat: Readonly<Record<string, unknown>>,
   { ids, max_model_len }: PromptIds,
 ): Record<string, unknown> {

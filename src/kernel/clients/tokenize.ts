@@ -7,7 +7,7 @@
  */
 import * as z from "zod";
 import { InvalidModelResponseError, ModelError } from "../../contract/errors.ts";
-import type { Messages } from "../../contract/messages.ts";
+import type { Messages, ToolDefinition } from "../../contract/messages.ts";
 import type { TokenPrompt } from "../../contract/prompts.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import { idsAfterAnswer, type Renderings, tokenPromptOf } from "../../core/rollout/token-prompt.ts";
@@ -23,6 +23,7 @@ type Tokenized = z.output<typeof Tokenized>;
 
 interface ToTokenize {
   readonly model: string;
+  readonly tools?: readonly ToolDefinition[];
   readonly sampling: Sampling;
 }
 
@@ -44,14 +45,20 @@ export async function decidePrompt(
   conversations: Renderings<Messages>,
 ): Promise<DecidedPrompt | Stopped> {
   // One after the other: a call has one connection.
-  const before = await tokenize(where, asked, "before", conversations);
+  const before = await tokenize(where, asked, "before", conversations.before);
   if (before.kind !== "answered") return afterRefusal(before);
-  const one = await tokenize(where, asked, "one", conversations);
+  const one = await tokenize(where, asked, "one", conversations.one);
   if (one.kind !== "answered") return afterRefusal(one);
-  const other = await tokenize(where, asked, "other", conversations);
+  const other = await tokenize(where, asked, "other", conversations.other);
   if (other.kind !== "answered") return afterRefusal(other);
+  const { changed: asChanged } = conversations;
+  const changed = asChanged && (await tokenize(where, asked, "changed", asChanged));
+  if (changed !== undefined && changed.kind !== "answered") return afterRefusal(changed);
   const { tokens, max_model_len = null } = one.response;
-  const rendered = { before: before.response.tokens, one: tokens, other: other.response.tokens };
+  const rendered = {
+    ...{ before: before.response.tokens, one: tokens, other: other.response.tokens },
+    ...(changed && { changed: changed.response.tokens }),
+  };
   const suffix = idsAfterAnswer(lastIds, rendered);
   const token_prompt = typeof suffix === "string" ? { messages: suffix } : tokenPromptOf(suffix, max_model_len);
   return { kind: "decided", token_prompt };
@@ -61,23 +68,23 @@ function tokenize(
   where: Destination,
   asked: ToTokenize,
   name: keyof Renderings<Messages>,
-  conversations: Renderings<Messages>,
+  messages: Messages,
 ): Promise<CallOutcome<Tokenized>> {
   const named = { ...where, idempotency_key: `${where.idempotency_key}:tokenize:${name}` };
-  return tokenizeMessages(named, asked, conversations[name], name !== "before");
+  return tokenizeMessages(named, asked, messages, name !== "before");
 }
 
 /** Has the server's template render messages. `continues`: up to the beginning of the next answer. */
 export async function tokenizeMessages(
   where: Destination,
-  { model, sampling: { extra_body } }: ToTokenize,
+  { model, tools = [], sampling: { extra_body } }: ToTokenize,
   messages: Messages,
   continues: boolean,
 ): Promise<CallOutcome<Tokenized>> {
   const template = Object.entries(extra_body ?? {}).filter(([field]) => OF_TEMPLATE.has(field));
   const fields = { model, messages: messages.map(wireMessage), add_generation_prompt: continues };
   const base_url = where.base_url.replace(/\/+$/, "").replace(/\/v1$/, "");
-  const body = { ...Object.fromEntries(template), ...fields };
+  const body = { ...Object.fromEntries(template), ...fields, ...(tools.length > 0 && { tools }) };
   return await postCall({ ...where, base_url }, "/tokenize", body, (reply) => {
     const parsed = Tokenized.safeParse(reply);
     if (parsed.success) return parsed.data;

@@ -9,6 +9,7 @@ import type { RunLimits } from "../../contract/eval-request.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import type { ResolvedJudge } from "../../contract/judgement.ts";
 import type { Usage } from "../../contract/messages.ts";
+import type { TokenForm } from "../../contract/prompts.ts";
 import type { ReusedUsage } from "../../contract/report.ts";
 import type { EnvironmentPin, RunFleet, RunSpec } from "../../contract/run-spec.ts";
 import type { Sampling } from "../../contract/sampling.ts";
@@ -74,7 +75,7 @@ export interface RolloutSpec extends RolloutSlot {
   /** As in the run's spec. */
   readonly answer_cache?: boolean;
   /** As in the run's spec. */
-  readonly prompts?: "token_ids";
+  readonly prompts?: TokenForm;
   /** Only in a run with a cap. */
   readonly budget?: RolloutBudget;
   /** As in the run's spec. */

@@ -6,7 +6,7 @@
  * sent does not count. Retries are decided in call-outcome.ts, not here.
  */
 
-import type { TokenPrompt } from "../../contract/prompts.ts";
+import type { TokenForm, TokenPrompt } from "../../contract/prompts.ts";
 import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
 import type { AskedCall } from "../../contract/trajectory.ts";
 import type { CallSize } from "../../core/costs/call-budget.ts";
@@ -82,16 +82,17 @@ export function turnCall(
       turn: rollout.turns.length,
     }),
     ...(maxSeqLen !== null && { max_seq_len: maxSeqLen }),
-    ...tokenPromptOf(rollout),
+    ...tokenPromptOf(rollout, spec.prompts),
     idempotency_key: keyOf(rollout),
   };
 }
 
-function tokenPromptOf(rollout: Rollout): Pick<TurnCall, "token_prompt"> {
+function tokenPromptOf(rollout: Rollout, form: TokenForm | undefined): Pick<TurnCall, "token_prompt"> {
   const ids = promptIdsOf(rollout);
   const sent = rollout.intent?.token_prompt;
   if (ids === null || sent === undefined || "messages" in sent) return {};
-  return { token_prompt: { ids, max_model_len: sent.max_model_len } };
+  const { max_model_len } = sent;
+  return { token_prompt: { ids, max_model_len, ...(form === "chat_token_ids" && { chat: true }) } };
 }
 
 /** An agent may make another call for the same turn, once the first was refused: that is not a repeat. */
@@ -134,7 +135,7 @@ export function callSizer(spec: Calling, { player, tools }: Offer): (rollout: Ro
     const call = turnCall(spec, rollout, player, await tools(rollout));
     if ("kind" in call) return null;
     const size = sizeOfCall(call);
-    if (spec.prompts !== "token_ids") return size;
+    if (spec.prompts === undefined) return size;
     // The ids of earlier answers may be more than their text has bytes.
     const added = sizeOfCall({ ...call, messages: rollout.intent?.append ?? [] });
     return { ...size, prompt_tokens: Math.max(size.prompt_tokens, rollout.last_ids.length + added.prompt_tokens) };
@@ -213,14 +214,14 @@ function decider(
   asked: TurnCall,
   decided: (token_prompt: TokenPrompt) => void,
 ): ReachedCall["decide"] {
-  if (prompts !== "token_ids" || from.turns.length === 0 || from.intent?.token_prompt !== undefined) return undefined;
-  const conversations = conversationsToRender(from, asked.messages, asked.tools.length > 0);
+  if (prompts === undefined || from.turns.length === 0 || from.intent?.token_prompt !== undefined) return undefined;
+  const conversations = conversationsToRender(from, asked.messages, asked.tools.length > 0, prompts);
   let isDecided = false;
   return async (where, by) => {
     // The call is repeated at once without a part that its endpoint refuses: with the same prompt.
     if (isDecided) return null;
-    const { idempotency_key, sampling } = asked;
-    const to = { model: by?.model ?? asked.model, sampling };
+    const { idempotency_key, sampling, tools } = asked;
+    const to = { model: by?.model ?? asked.model, sampling, tools };
     const found =
       "messages" in conversations
         ? { kind: "decided" as const, token_prompt: conversations }

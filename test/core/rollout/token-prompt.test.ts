@@ -17,13 +17,14 @@ const cases = z
   .array(
     z.object({
       ...{ name: z.string(), last_ids: Ids, before: Ids, one: Ids, other: Ids, as_messages: Ids },
-      ...{ cause: z.string().optional(), suffix_ids: Ids.optional(), forks: z.boolean() },
+      ...{ cause: z.string().optional(), suffix_ids: Ids.optional(), changed: Ids.optional(), forks: z.boolean() },
     }),
   )
   .parse(RECORDED.cases);
 
-test.for(cases)("$name", ({ last_ids, before, one, other, as_messages, cause, suffix_ids, forks }) => {
-  expect(idsAfterAnswer(last_ids, { before, one, other })).toEqual(cause ?? suffix_ids);
+test.for(cases)("$name", ({ last_ids, before, one, other, changed, as_messages, cause, suffix_ids, forks }) => {
+  const rendered = { before, one, other, ...(changed && { changed }) };
+  expect(idsAfterAnswer(last_ids, rendered)).toEqual(cause ?? suffix_ids);
   // As messages, each of them would begin another sample.
   expect([forks, as_messages.slice(0, last_ids.length)]).not.toEqual([false, last_ids]);
 });
@@ -80,7 +81,8 @@ function second(response: object = {}, prompt?: Messages): Rollout {
   ]);
 }
 
-const toRender = (rollout: Rollout, tools = false) => conversationsToRender(rollout, outstandingPrompt(rollout), tools);
+const toRender = (rollout: Rollout, tools = false) =>
+  conversationsToRender(rollout, outstandingPrompt(rollout), tools, "token_ids");
 
 test("conversations are rendered with a word in place of every earlier answer", () => {
   const said = (content: string) => ({ role: "assistant", content });
@@ -110,6 +112,27 @@ test("a conversation whose next turn ids alone cannot express is sent as message
       (messages) => ({ messages }),
     ),
   );
+});
+
+test("an engine that parses tool calls renders calls with other arguments, and a changed result", () => {
+  const call = { id: "c", type: "function" as const, function: { name: "f", arguments: '{"a": 1}' } };
+  const message = { role: "assistant" as const, content: "", reasoning_content: "so", tool_calls: [call] };
+  const result: Message = { role: "tool", tool_call_id: "c", content: "4" };
+  const rollout = second({ message }, [user("q"), message, result]);
+  const parsed = (from: Rollout) => conversationsToRender(from, outstandingPrompt(from), true, "chat_token_ids");
+  const said = (content: string) => ({
+    ...{ role: "assistant", content },
+    tool_calls: [{ ...call, function: { name: "f", arguments: JSON.stringify({ text: content }) } }],
+  });
+  expect(parsed(rollout)).toEqual({
+    before: [user("q")],
+    one: [user("q"), said("Yes"), result],
+    other: [user("q"), said("No"), result],
+    changed: [user("q"), said("Yes"), { ...result, content: "Yes" }],
+  });
+  // A name with the text of a special token would end the answer too early.
+  const odd = { ...message, tool_calls: [{ ...call, function: { name: "<|im_end|>", arguments: "{}" } }] };
+  expect(parsed(second({ message: odd }, [user("q"), odd, result]))).toEqual({ messages: "tools" });
 });
 
 test("a prompt that was decided stays, is the ids of the turn before and the suffix, and is kept with the turn", () => {

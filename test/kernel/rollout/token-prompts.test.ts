@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { RunView } from "../../../src/contract/run.ts";
-import { dataset, defineEnvironment, MultiTurnEnv } from "../../../src/core/entry.ts";
+import { dataset, defineEnvironment, MultiTurnEnv, ToolEnv, tool } from "../../../src/core/entry.ts";
 import { decodeRows, type SampleRow } from "../../../src/core/training/sample-row.ts";
 import { sampleKey, trainerObject } from "../../../src/kernel/kit/names.ts";
 import { openPlatform, release, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
@@ -25,6 +25,28 @@ const talk = defineEnvironment({
 });
 const { args, needs, load } = talk;
 registerOnce({ id: "tokens-talk", version: "1.0.0", digest: "sha256:tokens-talk", args, needs, load });
+
+/** One tool. */
+const tooled = defineEnvironment({
+  args: z.strictObject({}),
+  build: () =>
+    new ToolEnv({
+      dataset: dataset(Task, [{ question: "Begin ~." }]),
+      tools: [
+        tool({
+          name: "hold",
+          description: "Holds.",
+          parameters: z.object({ what: z.string() }),
+          run: ({ what }) => `holds ${what}`,
+        }),
+      ],
+      rubric: { rewards: { one: () => 1 } },
+    }),
+});
+registerOnce({
+  ...{ id: "tokens-tool", version: "1.0.0", digest: "sha256:tokens-tool" },
+  ...{ args: tooled.args, needs: tooled.needs, load: tooled.load },
+});
 
 /** The template drops the thoughts of earlier answers, and the model spells `~` in its own way. */
 const ANSWERS = ["<think>so</think>one ~", "two ~", "<think>end</think>three"];
@@ -130,6 +152,28 @@ test.for(FALLBACKS)(
     expect(paths.filter((path) => path === "/v1/completions")).toHaveLength(cause === "tokenize_refused" ? 0 : 1);
   },
 );
+
+test("tool calls are parsed by a server that takes token ids for a chat completion, and turns stay one sample", async () => {
+  const held = { tool_calls: [{ id: "c", name: "hold", arguments: { what: "~" } }] };
+  const calling = () => script([held, held, "Done ~."], undefined, { tokens: true });
+  const environment = "tokens-tool";
+  const messages = await trained({ environment, model: calling(), prompts: "token_ids" });
+  expect(messages.run.training?.samples).toMatchObject({ clean: 2, forked: 4, prompts: { tools: 4 } });
+  const model = calling();
+  const { run, rows } = await trained({ environment, model, prompts: "chat_token_ids" });
+  expect(run.training?.samples).toMatchObject({ clean: 2, forked: 0, prompts: { token_ids: 4 } });
+  for (const { rollout_id, token_ids } of rows) {
+    const sent = await sentBy(model, rollout_id);
+    const [last, ...others] = sent.toReversed();
+    expect(last?.path).toBe("/v1/chat/completions/tokens");
+    expect(others.filter(({ path }) => path === "/tokenize")).toHaveLength(8);
+    expect(sent.every(({ tools }) => tools.length === 1)).toBe(true);
+    const prompt = z.array(z.int()).parse(last?.sampling["tokens"]);
+    expect([...token_ids]).toEqual([...prompt, ...sampledIds("Done ~."), 255]);
+    const { turns } = await api.rollout(rollout_id);
+    expect(turns.map(({ completion }) => completion.tool_calls?.length ?? 0)).toEqual([1, 1, 0]);
+  }
+});
 
 const EVAL = {
   environment: "tokens-talk",

@@ -1,6 +1,6 @@
 /** The checks of a run whose prompts are token ids that its request alone does not allow: see core/rollout/token-prompt.ts. */
 import type { EvalRequest } from "../../../contract/eval-request.ts";
-import { unfitForTokenIds } from "../../../contract/prompts.ts";
+import { type TokenForm, unfitForTokenIds } from "../../../contract/prompts.ts";
 import { mergeSampling } from "../../../contract/sampling.ts";
 import type { Scope } from "../../../contract/scope.ts";
 import { callModel } from "../../clients/inference.ts";
@@ -27,15 +27,15 @@ export async function refusePrompts(
   { players }: Played["environment"]["description"],
   { place }: RunEndpoint,
 ): Promise<Result<never> | null> {
-  if (prompts !== "token_ids") return null;
+  if (prompts === undefined || prompts === "messages") return null;
   const refused = (why: string) => refuse("invalid_request", `prompts: ${why}`, "prompts");
   const unfit = players.map((player) => unfitForTokenIds(mergeSampling(player.sampling, sampling)));
   const field = unfit.find((name) => name !== null) ?? null;
-  if (field !== null) return refused(`token_ids cannot be combined with the environment's ${field}`);
+  if (field !== null) return refused(`${prompts} cannot be combined with the environment's ${field}`);
   if (place?.kind !== "endpoint") return null;
   try {
     const access = await accessOf(env, scope, place);
-    const why = await whyNoTokenIds(access, { model, sampling });
+    const why = await whyNoTokenIds(access, { model, sampling }, prompts);
     return why === null ? null : refused(why);
   } catch (thrown) {
     if (!(thrown instanceof EndpointUnusable)) throw thrown;
@@ -46,26 +46,32 @@ export async function refusePrompts(
 type Access = Pick<Parameters<typeof callModel>[0], "base_url" | "api_key" | "send" | "refuses">;
 
 /** Renders a question and has one token sampled after its ids. Null if the endpoint does both, or does not answer. */
-async function whyNoTokenIds(access: Access, asked: Pick<Asked, "model" | "sampling">): Promise<string | null> {
+async function whyNoTokenIds(
+  access: Access,
+  asked: Pick<Asked, "model" | "sampling">,
+  form: TokenForm,
+): Promise<string | null> {
   const where = { ...access, idempotency_key: "probe", signal: AbortSignal.timeout(DEADLINE_MS) };
   const rendered = await tokenizeMessages(where, asked, QUESTION, true);
   if (rendered.kind === "failed" && !isMissing(rendered.status)) return null;
   if (rendered.kind !== "answered") {
     return rendered.kind === "aborted"
       ? null
-      : `the endpoint has no /tokenize beside /v1, which token_ids needs (vLLM has it)`;
+      : `the endpoint has no /tokenize beside /v1, which ${form} needs (vLLM has it)`;
   }
   const { tokens: ids, max_model_len = null } = rendered.response;
+  const chat = form === "chat_token_ids";
+  const route = chat ? "/v1/chat/completions/tokens" : "/v1/completions";
   const outcome = await callModel({
     ...where,
-    ...{ model: asked.model, messages: QUESTION, tools: [], token_prompt: { ids, max_model_len } },
+    ...{ model: asked.model, messages: QUESTION, tools: [], token_prompt: { ids, max_model_len, chat } },
     sampling: { max_tokens: 1, temperature: 0, logprobs: true, extra_body: { return_token_ids: true } },
   });
   if (outcome.kind === "failed" && isMissing(outcome.status)) {
-    return `the endpoint does not take token ids at /v1/completions (${outcome.error.message})`;
+    return `the endpoint does not take token ids at ${route} (${outcome.error.message})`;
   }
   if (outcome.kind !== "answered" || outcome.response.completion_ids !== null) return null;
-  return "the endpoint's /v1/completions returns no token ids (return_token_ids)";
+  return `the endpoint's ${route} returns no token ids (return_token_ids)`;
 }
 
 /** Statuses of a server that does not have the route, or does not take the request. */

@@ -174,7 +174,7 @@ function optionsOf({
   return {
     ...(judge_cache !== undefined && { judge_cache }),
     ...(answer_cache === true && { answer_cache }),
-    ...(prompts === "token_ids" && { prompts }),
+    ...(prompts !== undefined && prompts !== "messages" && { prompts }),
   };
 }
 

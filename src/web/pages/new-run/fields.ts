@@ -220,7 +220,7 @@ const PROMPTS: Field = {
     path: ["prompts"],
     label: "Prompts",
     kind: "choice",
-    options: ["messages", "token_ids"],
+    options: ["messages", "token_ids", "chat_token_ids"],
     placeholder: "messages",
   },
   help: "token_ids: later turns continue the token ids of the turn before; an eval needs return_token_ids",
