@@ -51,12 +51,22 @@ export const EDITS: readonly Edit[] = [
     ["core/rollout/tokens", "conformance/vectors"],
     [
       ["previous.length <= prompt_ids.length", "previous.length < prompt_ids.length"],
-      [
-        "prompt_suffix_ids: base64(new Uint8Array(Int32Array.from(suffix).buffer)),",
-        "prompt_suffix_ids: base64(new Uint8Array(Int32Array.from(prompt_ids).buffer)),",
-      ],
+      ["prompt_suffix_ids: base64OfInt32s(suffix),", "prompt_suffix_ids: base64OfInt32s(prompt_ids),"],
       ["is_truncated: prompt + completion > limit,", "is_truncated: prompt + completion >= limit,"],
       ["const room = Math.max(0, limit - prompt);", "const room = Math.max(1, limit - prompt);"],
+    ],
+  ),
+  ...editsOf(
+    "src/core/rollout/token-prompt.ts",
+    ["core/rollout/token-prompt"],
+    [
+      ["if (one[end] !== ended) return", "if (end === -2) return"],
+      ["beginsWith(one, before) && beginsWith(other, before)", "beginsWith(one, before)"],
+      ["start <= before.length ||", "start < 0 ||"],
+      ["changed !== undefined && !beginsWith(", "changed === undefined && !beginsWith("],
+      ["const end = changed === undefined ? start :", "const end = changed === undefined ? one.indexOf(ended) :"],
+      ["return one.slice(end + 1);", "return one.slice(end);"],
+      ["intent.keep !== length", "intent.keep > length"],
     ],
   ),
   ...editsOf(

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { RunView } from "../../../src/contract/run.ts";
 import { dataset, defineEnvironment, MultiTurnEnv, ToolEnv, tool } from "../../../src/core/entry.ts";
-import { decodeRows, type SampleRow } from "../../../src/core/training/sample-row.ts";
+import { decodeRows, type SampleRow, sampleFault } from "../../../src/core/training/sample-row.ts";
 import { sampleKey, trainerObject } from "../../../src/kernel/kit/names.ts";
 import { openPlatform, release, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
@@ -102,6 +102,7 @@ test("turns that fork when their prompts are messages are one sample when they a
   expect(run.prompts).toBe("token_ids");
   expect(run.training?.samples).toMatchObject({ clean: 2, forked: 0, prompts: { token_ids: 4 } });
   expect(rows).toHaveLength(2);
+  expect(rows.map(sampleFault)).toEqual([null, null]);
   for (const { rollout_id, token_ids, mask, logprobs } of rows) {
     const sent = await sentBy(model, rollout_id);
     expect(sent.map(({ path }) => path)).toEqual([

@@ -144,6 +144,18 @@ test("runs with one seed on the same weights play the same rollouts, all differe
   expect(answers.size).toBeGreaterThan(2);
 });
 
+test("rollouts with tool calls on the bundled policy are one row each if their prompts are token ids", async () => {
+  const sampling = { ...calculator(served.policy).sampling, seed: 5 };
+  const game = { environment: "guess-number", environment_args: { max: 15, max_turns: 5 }, sampling };
+  const created = await smallRun(served, { encoding: "jsonl" }, { ...game, lead: 0, prompts: "chat_token_ids" });
+  const rows = await firstRowsOf(served, created);
+  const { samples } = (await clientOf(served).runs.get(created.run)).training ?? {};
+  await clientOf(served).runs.cancel(created.run);
+  expect(new Set(rows.map(({ place }) => place)).size).toBe(rows.length);
+  expect(samples).toMatchObject({ forked: 0, realigned: 0 });
+  expect(Object.keys(samples?.prompts ?? {})).toEqual(["token_ids"]);
+});
+
 test("GRPO on calculator: held-out tasks improve from .32 by at least .3, whatever is killed meanwhile", async () => {
   const checkpoint = join(directory, "learned");
   const before = await evaluate(served, served.policy, SEED);
