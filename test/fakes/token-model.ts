@@ -20,7 +20,7 @@ const OTHER_END = 254;
 const TILDE = "~".charCodeAt(0);
 /** How the model samples `~`. */
 const SAMPLED_TILDE = 512;
-export const MAX_MODEL_LEN = 8192;
+const MAX_MODEL_LEN = 8192;
 
 type Body = Readonly<Record<string, unknown>>;
 
