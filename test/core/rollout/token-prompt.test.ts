@@ -44,6 +44,9 @@ describe("the rule on ids: 9 ends an answer, and 1 and 2 are the two words", () 
     expect(idsAfterAnswer(last, once)).toBe("template");
     const dropped = { before: [5], one: [5, 6, 9, 3], other: [5, 6, 9, 3] };
     expect(idsAfterAnswer(last, dropped)).toBe("template");
+    const oneDropped = { before: [5], one: [5, 9, 3], other: [5, 2, 9, 3] };
+    expect(idsAfterAnswer(last, oneDropped)).toBe("template");
+    expect(idsAfterAnswer(last, { ...oneDropped, one: oneDropped.other, other: oneDropped.one })).toBe("template");
     expect(idsAfterAnswer(last, { before: [], one: [], other: [] })).toBe("template");
   });
 
