@@ -51,7 +51,11 @@ async function whyNoTokenIds(
   asked: Pick<Asked, "model" | "sampling">,
   form: TokenForm,
 ): Promise<string | null> {
-  const where = { ...access, idempotency_key: `probe:${crypto.randomUUID()}`, signal: AbortSignal.timeout(DEADLINE_MS) };
+  const where = {
+    ...access,
+    idempotency_key: `probe:${crypto.randomUUID()}`,
+    signal: AbortSignal.timeout(DEADLINE_MS),
+  };
   const rendered = await tokenizeMessages(where, asked, QUESTION, true);
   if (rendered.kind === "failed" && !isMissing(rendered.status)) return null;
   if (rendered.kind !== "answered") {
