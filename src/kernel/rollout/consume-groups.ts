@@ -218,8 +218,6 @@ async function orderOf(
     const { policy_version, policy_generation = 0 } = member;
     const dispatched = policy_version === undefined ? {} : { policy_version, policy_generation };
     const scored_in_place = isScoredInPlace(spec, environment);
-    const size = groupSizeOf(spec, "member" in task ? (task.member ?? null) : null);
-    const together = spec.whole_groups ? { scored_together: size } : {};
     const address = spec.money?.addresses?.policy ?? null;
     const agent = spec.agent === undefined ? {} : { agent: spec.agent };
     const cache = spec.answer_cache === true ? { answer_cache: true } : {};
@@ -232,11 +230,20 @@ async function orderOf(
       ...(address !== null && { address }),
       ...budgetOf(spec, member),
     };
+    const together = togetherOf(spec, task);
     return { scope, run_id, ...place, ...task, ...pinned, ...paid, ...dispatched, scored_in_place, ...together };
   } catch (thrown) {
     if (!isAboutTheRow(thrown)) throw thrown;
     return failedAtStart(member, "environment", thrown);
   }
+}
+
+/** How many rollouts are scored with it, if its group is scored as a whole. */
+function togetherOf(
+  spec: RunSpec,
+  { member }: Awaited<ReturnType<typeof taskOf>>,
+): Pick<RolloutSpec, "scored_together"> {
+  return spec.whole_groups ? { scored_together: groupSizeOf(spec, member ?? null) } : {};
 }
 
 function budgetOf(spec: RunSpec, { ceiling: quota }: Starter): Pick<RolloutSpec, "budget"> {
