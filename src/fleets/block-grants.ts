@@ -1,5 +1,5 @@
 /** Renews the block of places of an object: takes its reports, and grants places to its calls that wait. */
-import { validMs } from "./block-times.ts";
+import { freshMs } from "./block-times.ts";
 import type { Blocks } from "./blocks.ts";
 import { type Choice, choose } from "./choose.ts";
 import type { Numbers } from "./numbers.ts";
@@ -55,7 +55,7 @@ export function renewBlock(ask: BlockAsk, desk: GrantingDesk): GrantedBlock {
     again: [...new Set([...calls.map((call) => call.replica_id), ...idle])].flatMap((replica) => {
       return placeAt(replica, ask, desk) ?? [];
     }),
-    valid_ms: validMs(every_ms),
+    fresh_ms: freshMs(every_ms),
     full: blocks.isFull(now, isFull),
   };
 }

@@ -7,6 +7,7 @@
 const RENEWALS_PER_S = 300;
 const LEAST_MS = 100;
 const MOST_MS = 5000;
+const FRESH_LEAST_MS = 1000;
 /** A place without a call is given back after this time, or sooner if calls wait because the fleet is full. */
 const IDLE_MS = 1000;
 const IDLE_IN_FULL_MS = 100;
@@ -20,7 +21,15 @@ export function renewalMs(holders: number): number {
   return Math.min(MOST_MS, Math.max(LEAST_MS, Math.round((1000 * holders) / RENEWALS_PER_S)));
 }
 
-/** How long places without a call can be used after they were granted. It is longer than two renewals take. */
+/**
+ * How long calls may begin at free places without another request. While an object has many calls, it renews its block
+ * earlier anyway; if it has few, each gets the newest weights.
+ */
+export function freshMs(every_ms: number): number {
+  return Math.max(FRESH_LEAST_MS, 1.5 * every_ms);
+}
+
+/** How long places without a call count. It is longer than two renewals take. */
 export function validMs(every_ms: number): number {
   return 2 * every_ms + MOST_MS;
 }

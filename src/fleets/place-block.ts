@@ -69,7 +69,7 @@ export class PlaceBlock {
   #endedAt: number | null = null;
   #sent = 0;
   #sentAt = Number.NEGATIVE_INFINITY;
-  #validUntil = 0;
+  #freshUntil = 0;
   #everyMs = 0;
   #full = false;
   #failed = false;
@@ -90,8 +90,7 @@ export class PlaceBlock {
 
   /** Begins a call at a free place; null if there is none for it. */
   take(caller: Caller, now: number): Taken | null {
-    if (this.isAsking || this.#numbers.count === 0) return null;
-    if (now >= this.#validUntil) this.#free = [];
+    if (this.isAsking || this.#numbers.count === 0 || now >= this.#freshUntil) return null;
     const free = this.#freeFor(caller);
     const place = this.#again.get(free?.replica_id ?? "");
     if (free === undefined || place === undefined) return null;
@@ -159,7 +158,11 @@ export class PlaceBlock {
   /** The next request. Call `accept` with its reply, or `fail`. */
   ask(wanted: readonly Caller[], now: number): BlockAsk {
     const oldest = now - idleMs(this.#full);
-    const kept = this.#free.filter(({ since, replica_id }) => since > oldest && this.#again.has(replica_id));
+    // A rollout that wants a place gives its own one back.
+    const wanting = new Set(wanted.map(({ rollout_id }) => rollout_id));
+    const kept = this.#free.filter((one) => {
+      return one.since > oldest && this.#again.has(one.replica_id) && !wanting.has(one.rollout_id);
+    });
     const ended = this.#ended;
     this.#asked = { kept, ended, wanted };
     this.#free = [];
@@ -193,7 +196,7 @@ export class PlaceBlock {
     }
     this.#everyMs = reply.every_ms;
     this.#full = reply.full;
-    this.#validUntil = this.#sentAt + reply.valid_ms;
+    this.#freshUntil = this.#sentAt + reply.fresh_ms;
     this.#numbers = reply.numbers;
     this.#again = new Map(reply.again.map((place) => [place.replica_id, place]));
     // Calls that ended meanwhile left places, too.

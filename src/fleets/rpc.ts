@@ -102,14 +102,14 @@ export interface GrantedBlock {
   readonly unknown: readonly number[];
   /** Numbers for calls that begin at the block's places from now on. */
   readonly numbers: { readonly from: number; readonly count: number };
-  /** Replicas whose places may be used again for other calls. Places at other replicas end with their calls. */
+  /** Replicas whose places may be used again for other calls while this is fresh. Places at other replicas end with their calls. */
   readonly again: readonly Place[];
   /** For each call that waited, in order. */
   readonly granted: readonly (({ readonly kind: "go" } & Place) | Extract<CallLease, { kind: "wait" }>)[];
   /** The least time between two reports. */
   readonly every_ms: number;
-  /** How long places may be used without another request. */
-  readonly valid_ms: number;
+  /** How long calls may begin at free places without another request. */
+  readonly fresh_ms: number;
   /** Calls wait because replicas are at their limits. */
   readonly full: boolean;
 }

@@ -1,6 +1,6 @@
 /** When a block is renewed: at once for what waits, and the less often the more objects have a block. */
 import { expect, test } from "vitest";
-import { type BlockNews, renewAt, renewalMs, validMs } from "../../src/fleets/block-times.ts";
+import { type BlockNews, freshMs, renewAt, renewalMs, validMs } from "../../src/fleets/block-times.ts";
 import { Blocks } from "../../src/fleets/blocks.ts";
 
 const SENT = 1_000_000;
@@ -38,6 +38,10 @@ test("ends are reported when the rollout's next call has probably begun, and soo
 test("free places are given back after a second, or a tenth of one while calls wait", () => {
   expect(due({ idleSince: SENT + 5000 })).toBe(6000);
   expect(due({ idleSince: SENT + 5000, full: true })).toBe(5100);
+});
+
+test("calls begin at free places for a second after a renewal, or until the next renewal is overdue", () => {
+  expect([100, 2000, 5000].map(freshMs)).toEqual([1000, 3000, 7500]);
 });
 
 test("a call at a free place is declared before the fleet takes the place back", () => {

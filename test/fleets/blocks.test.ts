@@ -1,5 +1,6 @@
 /** Blocks of places at a fleet object with engines: what is granted, and what a kill of the holder or the fleet leaves. */
 import { beforeAll, expect, test } from "vitest";
+import { renewalMs, validMs } from "../../src/fleets/block-times.ts";
 import type { BlockAsk, BlockReply, CallLease, GrantedBlock } from "../../src/fleets/rpc.ts";
 import { openPlatform, type TestApi } from "../kernel/platform.ts";
 import { DrivenFleet } from "./driven-fleet.ts";
@@ -9,6 +10,8 @@ beforeAll(async () => {
   api = await openPlatform();
 });
 
+/** Of free places, while few objects have a block. */
+const VALID_MS = validMs(renewalMs(1)) + 1000;
 const WANT = { last_replica: null, wait_ms: 60_000 };
 
 function granted(reply: BlockReply): GrantedBlock {
@@ -101,13 +104,13 @@ test("an update waits for the places of a block, which end with the next request
 test("places of a killed holder end: free ones soon, and those with a call when its time is over", async () => {
   const fleet = await trainedFleet(1);
   const [id = ""] = fleet.ids;
-  const { valid_ms } = granted(await fleet.renew({ holder: "a", request: 1, wants: [WANT] }));
+  granted(await fleet.renew({ holder: "a", request: 1, wants: [WANT] }));
   granted(await fleet.renew({ holder: "a", request: 2, calls: [at(id, 30_000)], idle: [id] }));
   expect(await fleet.inFlight()).toEqual([2]);
   await fleet.order(2);
   await fleet.fire();
   expect(await fleet.states()).toEqual(["updating 1"]);
-  fleet.now += valid_ms + 1000;
+  fleet.now += VALID_MS;
   expect(await fleet.inFlight()).toEqual([1]);
   fleet.now += 30_000;
   await fleet.fire();
@@ -118,12 +121,12 @@ test("the alarm of a fleet that drains a replica comes when free places of a kil
   const fleet = await trainedFleet(1);
   const [id = ""] = fleet.ids;
   granted(await fleet.renew({ holder: "a", request: 1, idle: [id] }));
-  const { valid_ms } = granted(await fleet.renew({ holder: "a", request: 2, idle: [id] }));
+  granted(await fleet.renew({ holder: "a", request: 2, idle: [id] }));
   await fleet.order(2);
   await fleet.fire();
   expect(await fleet.states()).toEqual(["updating 1"]);
   const alarm = await fleet.in((_, state) => state.storage.getAlarm());
-  expect((alarm ?? 0) - fleet.now).toBeLessThanOrEqual(valid_ms + 1000);
+  expect((alarm ?? 0) - fleet.now).toBeLessThanOrEqual(VALID_MS);
 });
 
 test("a killed fleet knows the places of a holder again with its next request", async () => {

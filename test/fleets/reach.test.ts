@@ -52,7 +52,7 @@ class ScriptedFleet {
     const end = 10 * this.asks.length - 1;
     return {
       ...{ kind: "block", end, unknown: [], numbers: { from: end + 1, count: 8 }, again: [place] },
-      ...{ granted: ask.wants.map(() => granted), every_ms: 1, valid_ms: 60_000, full: false },
+      ...{ granted: ask.wants.map(() => granted), every_ms: 1, fresh_ms: 60_000, full: false },
     };
   }
 
