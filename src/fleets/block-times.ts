@@ -51,7 +51,7 @@ export interface BlockNews {
   readonly awaited: boolean;
   /** Since when the place that has been free the longest has been free. */
   readonly idleSince: number | null;
-  /** A call began at a place that the fleet counts as free. */
+  /** A call began at a place that the fleet counts as free, or it is unknown what the fleet counts. */
   readonly undeclared: boolean;
   /** Calls waited because the fleet was full. */
   readonly full: boolean;

@@ -73,7 +73,7 @@ export class PlaceBlock {
   #everyMs = 0;
   #full = false;
   #failed = false;
-  /** A call began at a place that the fleet counts as free. */
+  /** A call began at a place that the fleet counts as free, or it is unknown what the fleet counts. */
   #undeclared = false;
   #asked: Asked | null = null;
 
@@ -224,7 +224,8 @@ export class PlaceBlock {
     this.#failed = true;
     this.#ended = [...ended, ...this.#ended];
     if (this.#ended.length > 0) this.#endedAt ??= now;
-    this.#undeclared = this.#calls.size > 0;
+    // The fleet may have granted places that are not known here: the next request replaces them.
+    this.#undeclared = true;
     this.#free = [];
     this.#numbers = NO_NUMBERS;
   }

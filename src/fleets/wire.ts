@@ -80,7 +80,7 @@ export const ReplicaView = named("Replica", {
   max_concurrent: Positive.meta({ example: 64 }),
   state: ReplicaState.meta({ example: "ready" }),
   reason: MaybeText.describe("why it takes no calls, or a fault that does not stop calls"),
-  in_flight: Count.describe("its calls in flight"),
+  in_flight: Count.describe("its calls in flight, and places reserved for the next calls"),
   version: Version.nullable().describe(
     "version of the weights that it serves to a training run; null if it serves none or the version is unknown",
   ),
