@@ -105,8 +105,9 @@ const DAY_CASE: Case = {
   },
 };
 
-/** By the letters of docs/operations.md. The first is the most that the platform accepts of the second. */
+/** By the letters of docs/operations.md. (a-accepted) is the most that the platform accepts of (a). */
 export const CASES: Readonly<Record<string, Case>> = {
+  "a-10000": millionOf(10_000),
   "a-accepted": millionOf(LIMITS.maxConcurrent),
   a: millionOf(20_000),
   "a-fleet": millionOf(20_000, true),

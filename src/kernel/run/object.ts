@@ -3,7 +3,8 @@
  *
  * Invariants. A rollout calls it at most three times. Turns do not call it, except in a run with a cap: there about
  * every fourth turn requests more money. A judgement consumer calls it once for each result, and once for each check
- * whether the scoring group is still wanted. Input is on disk before it is acknowledged. Messages are sent after that,
+ * whether the scoring group is still wanted. A run with very many rollouts at once gets these calls merged by gatherers
+ * (`gathered`). Input is on disk before it is acknowledged. Messages are sent after that,
  * and reconciliation sends again what a kill lost. A fresh instance asks every rollout in flight once. A call that only
  * changes rows is answered at once; its consequences follow in a tick (`ticks.ts`).
  */
