@@ -2,9 +2,9 @@
 import { LIMITS } from "../../src/contract/limits.ts";
 import { KEPT_KB_PER_ROLLOUT, PRICES, RUN_KB_PER_ROLLOUT, SEGMENT_KB_PER_ROLLOUT } from "../bill.ts";
 import type { Case } from "./cases.ts";
-import { CLOUDFLARE, COSTS, SHAPE } from "./policies.ts";
+import { CLOUDFLARE, SHAPE } from "./policies.ts";
 import type { QueuesModel } from "./queue-model.ts";
-import { KINDS, type Kind } from "./traffic.ts";
+import { KINDS } from "./traffic.ts";
 import type { World } from "./world.ts";
 
 /** All rates are per second. */

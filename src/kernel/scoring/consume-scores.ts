@@ -248,7 +248,7 @@ async function settlePasses(message: Message, passes: readonly Pass[]): Promise<
   });
   // Their scores are known, but not the reference logprobs of their samples: the consumer of judgements goes on.
   if (referenced.length > 0) {
-    const run = runObject(env, spec.scope, spec.run_id);
+    const run = runOf(env, message.message);
     await subrequests.object(() => run.requestJudgements(referenced));
   }
   return scored;
