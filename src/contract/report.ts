@@ -78,7 +78,9 @@ export const RunReport = named("RunReport", {
         "micro-dollars of these tokens, by the prices of their endpoint; null without prices, or if a reply had no usage",
       ),
     charged_micros: Count.optional().describe("what the platform charges for the rollouts, as in the ledger"),
-    judge: JudgeUsage.optional().describe("separately, of the rubric's judges and a training's reference; absent if none was called"),
+    judge: JudgeUsage.optional().describe(
+      "separately, of the rubric's judges and a training's reference; absent if none was called",
+    ),
     reused: ReusedUsage.optional().describe(
       "turns whose answers came from the project's cache (answer_cache): their tokens are in no other figure and cost nothing; absent if none",
     ),

@@ -114,7 +114,9 @@ test.for([
         {
           level: "error",
           what: expect.stringMatching(what),
-          fix: expect.stringContaining(`wrangler queues info rollcall-prod-${queueOfShard(queue, shard)} must show rollcall-prod`),
+          fix: expect.stringContaining(
+            `wrangler queues info rollcall-prod-${queueOfShard(queue, shard)} must show rollcall-prod`,
+          ),
         },
       ],
     });

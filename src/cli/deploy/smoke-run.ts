@@ -204,8 +204,12 @@ async function tooLate(client: RollcallClient, { id }: CreatedRun, asked: SmokeA
     `${some.length} of ${ROLLOUTS} rollouts (${some.map((rollout) => rollout.id).join(", ")})`;
   const slow = (what: string, fix: string) => new SmokeFailed(`the smoke run ${id} took too long: ${what}`, fix);
   if (queued.length > 0)
-    return slow(`${of(queued)} were dispatched and not started`, queueFix(asked, queueOfShard("rollout-groups", shardOf(id))));
-  if (scoring.length > 0) return slow(`${of(scoring)} wait for scores`, queueFix(asked, queueOfShard("rollout-scores", shardOf(id))));
+    return slow(
+      `${of(queued)} were dispatched and not started`,
+      queueFix(asked, queueOfShard("rollout-groups", shardOf(id))),
+    );
+  if (scoring.length > 0)
+    return slow(`${of(scoring)} wait for scores`, queueFix(asked, queueOfShard("rollout-scores", shardOf(id))));
   if (counts.scored === ROLLOUTS) {
     return slow("its rollouts are scored, but not compacted in R2", queueFix(asked, "run-segments"));
   }
