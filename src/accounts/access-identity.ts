@@ -10,6 +10,7 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
 import { type Caller, DEFAULT_LIMITS, PERMISSIONS_OF } from "../contract/identity.ts";
 import { wholeText } from "../kernel/clients/bounded-body.ts";
+import { type Database, databaseOf } from "../kernel/db/database.ts";
 import { wayOut } from "../kernel/kit/address.ts";
 import { LruCache } from "../kernel/kit/caches.ts";
 import { membershipOf } from "./queries/people.ts";
@@ -49,13 +50,13 @@ export interface Identity {
 export async function callerOfAccess(env: Env, request: Request, now: number): Promise<Caller | "several" | null> {
   const identity = await identityOf(env, request, now);
   if (identity === null) return null;
-  const caller = await findCallerOfPerson(env.DB, identity.email, request.headers.get(ORGANIZATION_HEADER));
+  const caller = await findCallerOfPerson(databaseOf(env), identity.email, request.headers.get(ORGANIZATION_HEADER));
   return caller === null || caller === "several" ? caller : { ...caller, expiresAt: identity.expiresAt };
 }
 
 /** The caller for this address (in lower case). Without `orgId`, the person must have exactly one organisation. */
 async function findCallerOfPerson(
-  database: D1Database,
+  database: Database,
   email: string,
   orgId: string | null,
 ): Promise<Caller | "several" | null> {

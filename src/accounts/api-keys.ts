@@ -6,6 +6,7 @@
 import { type Caller, type Permission, permits, rolesWith } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { refuseDeleted } from "../kernel/kit/account-hooks.ts";
 import { given } from "../kernel/kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
@@ -51,10 +52,10 @@ export async function createApiKey(
   const placed = await projectOf(env, caller, project);
   if (!placed.ok) return placed;
   const ends = expires_at === null ? null : expires_at * 1000;
-  const maker_id = await personBehind(env.DB, caller.orgId, caller.who);
+  const maker_id = await personBehind(databaseOf(env), caller.orgId, caller.who);
   const owner = { project_id: placed.value, person_id: null, created_by: caller.who, maker_id };
   const { row, token } = mintKey(env, { ...request, ...owner, expires_at: ends }, now);
-  const outcome = await insertApiKey(env.DB, caller.orgId, row, toRemember(CREATE, row.id, options));
+  const outcome = await insertApiKey(databaseOf(env), caller.orgId, row, toRemember(CREATE, row.id, options));
   if (outcome === "taken") return (await findRepeated(env, caller, CREATE, options)) ?? keyReused();
   if (outcome === "refused") return await whyNoRoom(env, caller, row);
   return { ok: true, value: { value: createdKeyOf(row, token), replayed: false } };
@@ -70,7 +71,7 @@ export async function rotateKey(
 ): Promise<Made> {
   const repeated = await findRotated(env, caller, id, options);
   if (repeated !== null) return repeated;
-  const before = await findApiKey(env.DB, caller, id);
+  const before = await findApiKey(databaseOf(env), caller, id);
   if (before === null) return notFound("key", id);
   const refused =
     refuseScopes(caller, before.scopes) ??
@@ -79,10 +80,10 @@ export async function rotateKey(
     refuseLonger(caller, before);
   if (refused !== null) return refused;
   // The person who is shown the new token is responsible for it.
-  const maker_id = before.person_id === null ? await personBehind(env.DB, caller.orgId, caller.who) : null;
+  const maker_id = before.person_id === null ? await personBehind(databaseOf(env), caller.orgId, caller.who) : null;
   const { row, token } = mintKey(env, { ...before, created_by: caller.who, maker_id }, options.now);
   const rotation = { before: id, next: row, ends: options.now + overlap_s * 1000 };
-  const outcome = await rotateApiKey(env.DB, caller.orgId, rotation, toRemember(ROTATE, row.id, options));
+  const outcome = await rotateApiKey(databaseOf(env), caller.orgId, rotation, toRemember(ROTATE, row.id, options));
   if (outcome === "taken") return (await findRotated(env, caller, id, options)) ?? keyReused();
   if (outcome === "refused") return await whyNotRotated(env, caller, row, { id, now: options.now });
   return { ok: true, value: { value: createdKeyOf(row, token), replayed: false } };
@@ -96,7 +97,7 @@ export async function changeApiKey(
   patch: KeyPatch,
   now: number,
 ): Promise<Result<ApiKeyView>> {
-  const before = await findApiKey(env.DB, caller, id);
+  const before = await findApiKey(databaseOf(env), caller, id);
   if (before === null) return notFound("key", id);
   const rate = patch.requests_per_minute;
   const refused =
@@ -109,11 +110,11 @@ export async function changeApiKey(
     return refuse("conflict", message, "scopes");
   }
   // The person who sets the scopes is responsible for the key from then on.
-  const maker_id = patch.scopes === undefined ? null : await personBehind(env.DB, caller.orgId, caller.who);
+  const maker_id = patch.scopes === undefined ? null : await personBehind(databaseOf(env), caller.orgId, caller.who);
   const changes = { ...given(patch), ...(maker_id !== null && { maker_id }) };
-  const after = await updateApiKey(env.DB, caller, id, changes, { who: caller.who, now });
+  const after = await updateApiKey(databaseOf(env), caller, id, changes, { who: caller.who, now });
   if (after === null) {
-    const may = await whoStillMay(env.DB, ofOrganization(caller.orgId), caller.who, "admin", now);
+    const may = await whoStillMay(databaseOf(env), ofOrganization(caller.orgId), caller.who, "admin", now);
     return may === null ? refuse("forbidden", LOST_RIGHT, null) : refuse("conflict", `${id} was revoked`, "id");
   }
   return { ok: true, value: keyViewOf(after) };
@@ -121,12 +122,12 @@ export async function changeApiKey(
 
 /** A key that is already revoked does not change. */
 export async function revokeKey(env: Env, caller: Caller, id: string, now: number): Promise<Result<ApiKeyView>> {
-  const before = await findApiKey(env.DB, caller, id);
+  const before = await findApiKey(databaseOf(env), caller, id);
   if (before === null) return notFound("key", id);
   const refused = refuseStronger(caller, before);
   if (refused !== null) return refused;
-  await revokeApiKey(env.DB, caller, id, now);
-  const key = await findApiKey(env.DB, caller, id);
+  await revokeApiKey(databaseOf(env), caller, id, now);
+  const key = await findApiKey(databaseOf(env), caller, id);
   return key === null ? notFound("key", id) : { ok: true, value: keyViewOf(key) };
 }
 
@@ -187,7 +188,7 @@ async function whyNotRotated(
   next: NewKey,
   { id, now }: { readonly id: string; readonly now: number },
 ): Promise<Result<never>> {
-  const key = await findApiKey(env.DB, caller, id);
+  const key = await findApiKey(databaseOf(env), caller, id);
   if (key === null) return notFound("key", id);
   return ended(key, now) ?? (await whyNoRoom(env, caller, next));
 }
@@ -199,7 +200,7 @@ async function projectOf(env: Env, caller: Caller, project: string | null): Prom
     const message = "this key is for one project, so it cannot create one for the whole organisation: set project";
     return refuse("forbidden", message, "project");
   }
-  const found = await findProject(env.DB, caller, project);
+  const found = await findProject(databaseOf(env), caller, project);
   if (found === null) return refuse("not_found", `no project ${project}`, "project");
   return { ok: true, value: found.id };
 }
@@ -212,10 +213,10 @@ async function whyNoRoom(
 ): Promise<Result<never>> {
   const going = await refuseDeleted(env, caller.orgId);
   if (going !== null) return going;
-  if (projectId !== null && (await findProject(env.DB, caller, projectId)) === null) {
+  if (projectId !== null && (await findProject(databaseOf(env), caller, projectId)) === null) {
     return refuse("conflict", `${projectId} is being deleted`, null);
   }
-  const maker = maker_id === null ? null : await findMember(env.DB, caller.orgId, maker_id);
+  const maker = maker_id === null ? null : await findMember(databaseOf(env), caller.orgId, maker_id);
   if (maker_id !== null && !rolesWith(scopes).some((role) => role === maker?.role)) {
     return refuse(
       "forbidden",
@@ -229,7 +230,7 @@ async function whyNoRoom(
 
 async function findRepeated(env: Env, caller: Caller, operation: string, options: CreateOptions) {
   const scope = ofOrganization(caller.orgId);
-  const found = await replay(env, scope, operation, options, (id) => findApiKey(env.DB, caller, id));
+  const found = await replay(env, scope, operation, options, (id) => findApiKey(databaseOf(env), caller, id));
   if (found === null || !found.ok) return found;
   return { ok: true, value: { value: createdKeyOf(found.value, null), replayed: true } } as const;
 }
@@ -238,6 +239,6 @@ async function findRepeated(env: Env, caller: Caller, operation: string, options
 async function findRotated(env: Env, caller: Caller, id: string, options: CreateOptions): Promise<Made | null> {
   const found = await findRepeated(env, caller, ROTATE, options);
   if (found === null || !found.ok) return found;
-  const before = await findApiKey(env.DB, caller, id);
+  const before = await findApiKey(databaseOf(env), caller, id);
   return before?.rotated_to === found.value.value.id ? found : keyReused();
 }

@@ -9,6 +9,7 @@
  */
 
 import type { Caller } from "../contract/identity.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { bearerOf, unauthorized } from "../kernel/http/bearer.ts";
 import { Refusal } from "../kernel/http/errors.ts";
 import { type ApiContext, type Authentication, REMEMBERED_MS } from "../kernel/http/operation.ts";
@@ -108,7 +109,7 @@ class Callers implements Authentication {
 
   projectId(env: Env, orgId: string, nameOrId: string): Promise<string | null> {
     const ofExisting = (id: string | null) => (id === null ? null : orgId);
-    const find = () => findProjectId(env.DB, orgId, nameOrId);
+    const find = () => findProjectId(databaseOf(env), orgId, nameOrId);
     return this.#projects.get(env, `${orgId}/${nameOrId}`, ofExisting, find);
   }
 

@@ -1,6 +1,7 @@
 /** The caller for a key, a trainer's token or a browser's session. Each is looked up by its SHA-256. */
 
 import { type Caller, DEFAULT_LIMITS, inBoth, PERMISSIONS_OF } from "../contract/identity.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { findTrainerToken } from "../kernel/db/trainer-tokens.ts";
 import type { ApiContext } from "../kernel/http/operation.ts";
 import { readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
@@ -11,14 +12,14 @@ import { findSession } from "./queries/web-sessions.ts";
 import { sessionTokenOf } from "./session-cookie.ts";
 
 /** Null for a key that does not exist, was revoked, or belongs to a person who is no longer a member. */
-export async function callerOfKey({ DB }: Env, hash: string): Promise<Caller | null> {
-  const found = await findKey(DB, hash);
+export async function callerOfKey(env: Env, hash: string): Promise<Caller | null> {
+  const found = await findKey(databaseOf(env), hash);
   return found === null ? null : ownerOf(found);
 }
 
 /** The caller of the session's key or person, with their current permissions; null if these no longer exist. */
-export async function callerOfSession({ DB }: Env, hash: string): Promise<Caller | null> {
-  const found = await findSession(DB, hash);
+export async function callerOfSession(env: Env, hash: string): Promise<Caller | null> {
+  const found = await findSession(databaseOf(env), hash);
   if (found === null) return null;
   const { key, limits, role } = found;
   const { id, org_id, key_id, person_id, expires_at } = found.session;
@@ -52,14 +53,14 @@ export async function personWhoAsks(context: ApiContext): Promise<Pick<Member, "
   const ends = [caller?.expiresAt, caller?.session?.expiresAt].map((at) => at ?? Number.POSITIVE_INFINITY);
   if (caller === null || Math.min(...ends) <= context.var.now()) return null;
   const { orgId, who } = caller;
-  const key = who.startsWith("per_") ? null : await findApiKey(env.DB, { orgId, projectId: null }, who);
+  const key = who.startsWith("per_") ? null : await findApiKey(databaseOf(env), { orgId, projectId: null }, who);
   const id = key === null ? who : key.person_id;
-  return id === null ? null : await findMember(env.DB, orgId, id);
+  return id === null ? null : await findMember(databaseOf(env), orgId, id);
 }
 
 /** Null for an unknown token. */
-export async function callerOfTrainer({ DB }: Env, hash: string): Promise<Caller | null> {
-  const found = await findTrainerToken(DB, hash);
+export async function callerOfTrainer(env: Env, hash: string): Promise<Caller | null> {
+  const found = await findTrainerToken(databaseOf(env), hash);
   if (found === null) return null;
   const { org_id, project_id, run_id, expires_at } = found.token;
   const limits = { ...DEFAULT_LIMITS, ...found.limits };

@@ -1,4 +1,5 @@
 /** The functions of accounts that the kernel and other slices call. */
+import { databaseOf } from "../kernel/db/database.ts";
 import type { AccountHooks } from "../kernel/kit/account-hooks.ts";
 import { findApiKey } from "./queries/api-keys.ts";
 import { findProjectId } from "./queries/keys.ts";
@@ -9,12 +10,13 @@ import { operatorKeys, revokeKeys } from "./queries/working-keys.ts";
 import { auditObject } from "./rpc.ts";
 
 export const accountHooks: AccountHooks = {
-  settingsOf: ({ DB }, orgId) => readSettings(DB, orgId),
-  projectId: ({ DB }, orgId, nameOrId) => findProjectId(DB, orgId, nameOrId),
-  hasPayer: async ({ DB }, orgId, id) =>
-    ((await findApiKey(DB, { orgId, projectId: null }, id)) ?? (await findMember(DB, orgId, id))) !== null,
-  whoStillMay: ({ DB }, scope, who, needed, now) => whoStillMay(DB, scope, who, needed, now),
-  ownersOf: ({ DB }, orgId, limit) => ownersOf(DB, orgId, limit),
+  settingsOf: (env, orgId) => readSettings(databaseOf(env), orgId),
+  projectId: (env, orgId, nameOrId) => findProjectId(databaseOf(env), orgId, nameOrId),
+  hasPayer: async (env, orgId, id) =>
+    ((await findApiKey(databaseOf(env), { orgId, projectId: null }, id)) ??
+      (await findMember(databaseOf(env), orgId, id))) !== null,
+  whoStillMay: (env, scope, who, needed, now) => whoStillMay(databaseOf(env), scope, who, needed, now),
+  ownersOf: (env, orgId, limit) => ownersOf(databaseOf(env), orgId, limit),
   ...{ revokeKeys, operatorKeys, countOwnPeople, deleteOwnPeople },
   beginChange: (env, orgId, change) => auditObject(env, orgId).begin(change),
   endChange: (env, orgId, entry, outcome) => auditObject(env, orgId).end(entry, outcome),

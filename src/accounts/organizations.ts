@@ -8,6 +8,7 @@ import { canonicalJson } from "../contract/json.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { type Minting, mintId } from "../core/ids.ts";
 import { notifyAccount } from "../kernel/account/tell-account.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { noteSettingsChanged } from "../kernel/kit/account-hooks.ts";
 import { given } from "../kernel/kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
@@ -70,10 +71,10 @@ export async function bootstrap(
       ? undefined
       : repeatableBytes(env, canonicalJson(["bootstrap", env.ROLLCALL_BOOTSTRAP_TOKEN ?? "", idempotencyKey]));
   const founded = foundingOf(env, { name, project: DEFAULT_PROJECT, limits: {} }, by, now, random);
-  if (await insertFirstOrganization(env.DB, founded.rows)) {
+  if (await insertFirstOrganization(databaseOf(env), founded.rows)) {
     return { ok: true, value: { value: createdOf(founded), replayed: false } };
   }
-  const orgId = await findFoundedWith(env.DB, founded.rows.key.hash);
+  const orgId = await findFoundedWith(databaseOf(env), founded.rows.key.hash);
   const before = orgId === null ? null : await readFounded(env, orgId, founded.token);
   if (before !== null) return { ok: true, value: { value: before, replayed: true } };
   return refuse("conflict", "an organisation already exists: use its keys", null);
@@ -90,7 +91,7 @@ export async function createOrganization(
   if (before !== null) return before;
   const founded = foundingOf(env, request, { scopes: ["admin"], created_by: caller.who }, options.now);
   const remembered = toRemember(OPERATION, founded.rows.organization.id, options);
-  const outcome = await insertOrganization(env.DB, founded.rows, { orgId: caller.orgId, remembered });
+  const outcome = await insertOrganization(databaseOf(env), founded.rows, { orgId: caller.orgId, remembered });
   if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
   return { ok: true, value: { value: createdOf(founded), replayed: false } };
 }
@@ -102,7 +103,7 @@ export async function changeLimits(
   { limits, ...billing }: LimitsRequest,
 ): Promise<Result<ListedOrganization>> {
   const changes = { ...given(billing), ...(limits && { limits: given(limits) }) };
-  const after = await updateOrganization(env.DB, id, changes);
+  const after = await updateOrganization(databaseOf(env), id, changes);
   if (after === null) return notFound("organization", id);
   // The entry of this change is in the operator's log.
   await noteSettingsChanged(env, id);
@@ -118,7 +119,7 @@ export async function changeOrganization(
 ): Promise<Result<OrganizationView>> {
   const refused = refuseOneProject(caller);
   if (refused !== null) return refused;
-  const after = await updateOrganization(env.DB, caller.orgId, given(patch));
+  const after = await updateOrganization(databaseOf(env), caller.orgId, given(patch));
   if (after === null) return notFound("organization", caller.orgId);
   return { ok: true, value: organizationViewOf(after) };
 }
@@ -169,9 +170,9 @@ async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
 async function readFounded(env: Env, id: string, token: string | null): Promise<CreatedOrganization | null> {
   const all = { orgId: id, projectId: null };
   const first = { after: null, limit: 1, order: "asc" } as const;
-  const [project] = await listProjects(env.DB, all, first);
-  const [key] = await listApiKeys(env.DB, all, first);
-  const organization = await findOrganization(env.DB, id);
+  const [project] = await listProjects(databaseOf(env), all, first);
+  const [key] = await listApiKeys(databaseOf(env), all, first);
+  const organization = await findOrganization(databaseOf(env), id);
   if (organization === null || project === undefined || key === undefined) return null;
   return { ...organizationViewOf(organization), project: projectViewOf(project), key: createdKeyOf(key, token) };
 }

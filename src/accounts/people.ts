@@ -8,6 +8,7 @@ import { type Caller, PERMISSIONS_OF } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { mintId, mintToken } from "../core/ids.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { refuseDeleted } from "../kernel/kit/account-hooks.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
 import { minting, readId, readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
@@ -60,7 +61,7 @@ export async function createInvitation(
     accepted_at: null,
   };
   const remembered = toRemember(OPERATION, invitation.id, options);
-  const outcome = await insertInvitation(env.DB, caller.orgId, invitation, remembered);
+  const outcome = await insertInvitation(databaseOf(env), caller.orgId, invitation, remembered);
   if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
   if (outcome === "full") {
     const going = await refuseDeleted(env, caller.orgId);
@@ -91,16 +92,16 @@ export async function acceptInvitation(
   now: number,
 ): Promise<Result<AcceptedInvitation>> {
   const ours = readTokenKind(env, token) === "rki";
-  const found = ours ? await findInvitationByHash(env.DB, sha256Hex(token)) : null;
+  const found = ours ? await findInvitationByHash(databaseOf(env), sha256Hex(token)) : null;
   if (found === null) return refuse("not_found", "this invitation does not exist", "token");
   const { invitation, organization } = found;
   const { org_id, email } = invitation;
   const over = ended(invitation, now) ?? (await withdrawn(env, invitation, now));
   if (over !== null) return over;
   const proven_at = by.address === email ? now : null;
-  const known = proven_at === null ? knownBy(by, email) : await personWhoProved(env.DB, email);
+  const known = proven_at === null ? knownBy(by, email) : await personWhoProved(databaseOf(env), email);
   const personId = known ?? mintId("per", minting(env, now));
-  const before = known === null ? null : await findMember(env.DB, org_id, known);
+  const before = known === null ? null : await findMember(databaseOf(env), org_id, known);
   const { role } = before ?? invitation;
   const attributes = {
     name: before?.name ?? name ?? email,
@@ -113,9 +114,9 @@ export async function acceptInvitation(
   };
   const minted = mintKey(env, { ...attributes, person_id: personId }, now);
   const key = { ...minted.row, person_id: personId };
-  const accepted = await acceptOnce(env.DB, { ...invitation, role, name, proven_at }, key);
+  const accepted = await acceptOnce(databaseOf(env), { ...invitation, role, name, proven_at }, key);
   if (!accepted) return await whyNot(env, invitation, { now, personId, proven: proven_at !== null });
-  const member = await findMember(env.DB, org_id, personId);
+  const member = await findMember(databaseOf(env), org_id, personId);
   if (member === null) return refuse("conflict", "the membership was ended by another request", null);
   const value = {
     organization: { id: org_id, name: organization },
@@ -128,7 +129,7 @@ export async function acceptInvitation(
 export async function takeBackInvitation(env: Env, caller: Caller, id: string): Promise<Result<{ id: string }>> {
   const refused = refuseOneProject(caller);
   if (refused !== null) return refused;
-  if (await deleteInvitation(env.DB, caller.orgId, id)) return { ok: true, value: { id } };
+  if (await deleteInvitation(databaseOf(env), caller.orgId, id)) return { ok: true, value: { id } };
   return notFound("invitation", id);
 }
 
@@ -147,8 +148,8 @@ export async function changePerson(
 ): Promise<Result<PersonView>> {
   const refused = refuseOneProject(caller);
   if (refused !== null) return refused;
-  const changed = await changeRole(env.DB, caller.orgId, { id, role, by: caller.who }, now);
-  const member = await findMember(env.DB, caller.orgId, id);
+  const changed = await changeRole(databaseOf(env), caller.orgId, { id, role, by: caller.who }, now);
+  const member = await findMember(databaseOf(env), caller.orgId, id);
   if (member === null) return notFound("person", id);
   return changed ? { ok: true, value: personViewOf(member) } : await notChanged(env, caller, id, now);
 }
@@ -159,10 +160,11 @@ export async function changePerson(
 export async function removePerson(env: Env, caller: Caller, id: string, now: number): Promise<Result<{ id: string }>> {
   const refused = refuseOneProject(caller);
   if (refused !== null) return refused;
-  const member = await findMember(env.DB, caller.orgId, id);
+  const member = await findMember(databaseOf(env), caller.orgId, id);
   if (member === null) return notFound("person", id);
-  if (await removeMember(env.DB, caller.orgId, { ...member, by: caller.who }, now)) return { ok: true, value: { id } };
-  const isThere = (await findMember(env.DB, caller.orgId, id)) !== null;
+  if (await removeMember(databaseOf(env), caller.orgId, { ...member, by: caller.who }, now))
+    return { ok: true, value: { id } };
+  const isThere = (await findMember(databaseOf(env), caller.orgId, id)) !== null;
   return isThere ? await notChanged(env, caller, id, now) : notFound("person", id);
 }
 
@@ -174,7 +176,7 @@ function refuseLimited(env: Env, { who, expiresAt, perMinute }: Caller): Result<
 }
 
 async function notChanged(env: Env, { orgId, who }: Caller, id: string, now: number): Promise<Result<never>> {
-  const may = await whoStillMay(env.DB, ofOrganization(orgId), who, "admin", now);
+  const may = await whoStillMay(databaseOf(env), ofOrganization(orgId), who, "admin", now);
   if (may === null) return refuse("forbidden", LOST_RIGHT, null);
   return refuse("conflict", `${id} is the only owner: make somebody else an owner first`, "id");
 }
@@ -187,7 +189,7 @@ function ended({ accepted_at, expires_at }: InvitationRow, now: number): Result<
 
 /** The person who sent the invitation may no longer invite people. */
 async function withdrawn(env: Env, { org_id, invited_by }: InvitationRow, now: number): Promise<Result<never> | null> {
-  if ((await whoStillMay(env.DB, ofOrganization(org_id), invited_by, "admin", now)) !== null) return null;
+  if ((await whoStillMay(databaseOf(env), ofOrganization(org_id), invited_by, "admin", now)) !== null) return null;
   return refuse(
     "conflict",
     "the person who sent this invitation may no longer invite people: ask for a new one",
@@ -201,14 +203,14 @@ async function whyNot(
   { org_id, id, email }: InvitationRow,
   { now, personId, proven }: { readonly now: number; readonly personId: string; readonly proven: boolean },
 ): Promise<Result<never>> {
-  const invitation = await findInvitation(env.DB, org_id, id);
+  const invitation = await findInvitation(databaseOf(env), org_id, id);
   if (invitation === null) return refuse("not_found", "this invitation does not exist", "token");
   const message = `the organisation already has the maximum of ${LIMITS.members} members or ${LIMITS.keys} keys`;
   const over = ended(invitation, now);
   if (over !== null) return over;
   const going = await refuseDeleted(env, org_id);
   if (going !== null) return going;
-  const other = await personWhoProved(env.DB, email);
+  const other = await personWhoProved(databaseOf(env), email);
   if (proven && other !== null && other !== personId) {
     return refuse("conflict", "the address accepted another invitation at the same time: try again", null);
   }
@@ -217,7 +219,7 @@ async function whyNot(
 
 async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
   const scope = ofOrganization(caller.orgId);
-  const found = await replay(env, scope, OPERATION, options, (id) => findInvitation(env.DB, caller.orgId, id));
+  const found = await replay(env, scope, OPERATION, options, (id) => findInvitation(databaseOf(env), caller.orgId, id));
   if (found === null || !found.ok) return found;
   const value = { ...invitationViewOf(found.value), token: null, url: null };
   return { ok: true, value: { value, replayed: true } } as const;

@@ -4,6 +4,7 @@ import type { Caller } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { refuseDeleted } from "../kernel/kit/account-hooks.ts";
 import { given } from "../kernel/kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
@@ -35,7 +36,7 @@ export async function createProject(
     created_at: options.now,
     deleted_at: null,
   };
-  const outcome = await insertProject(env.DB, caller.orgId, project, toRemember(OPERATION, id, options));
+  const outcome = await insertProject(databaseOf(env), caller.orgId, project, toRemember(OPERATION, id, options));
   if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? nameTaken(name);
   if (outcome === "full") {
     const going = await refuseDeleted(env, caller.orgId);
@@ -56,9 +57,9 @@ export async function changeProject(
   nameOrId: string,
   patch: ProjectPatch,
 ): Promise<Result<ProjectView>> {
-  const before = await findProject(env.DB, caller, nameOrId);
+  const before = await findProject(databaseOf(env), caller, nameOrId);
   if (before === null) return notFound("project", nameOrId);
-  const after = await updateProject(env.DB, caller.orgId, before.id, {
+  const after = await updateProject(databaseOf(env), caller.orgId, before.id, {
     ...(patch.name !== undefined && { name: patch.name }),
     ...(patch.retention && { retention: given(patch.retention) }),
   });
@@ -75,7 +76,7 @@ function nameTaken(name: string): Result<never> {
 
 async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
   const scope = ofOrganization(caller.orgId);
-  const found = await replay(env, scope, OPERATION, options, (id) => findProject(env.DB, caller, id));
+  const found = await replay(env, scope, OPERATION, options, (id) => findProject(databaseOf(env), caller, id));
   if (found === null || !found.ok) return found;
   return { ok: true, value: { value: projectViewOf(found.value), replayed: true } } as const;
 }

@@ -4,6 +4,7 @@
  */
 import type { Caller } from "../contract/identity.ts";
 import { mintId, mintToken } from "../core/ids.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { minting, readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
@@ -25,7 +26,7 @@ export async function createSignInCode(
   const code = mintToken("rkc", minting(env, now));
   const expires_at = now + CODE_MS;
   const row = { hash: sha256Hex(code), created_at: now, expires_at, session_until: caller.expiresAt };
-  if (!(await insertSignInCode(env.DB, caller.orgId, { ...row, ...whoseIs(caller) }))) {
+  if (!(await insertSignInCode(databaseOf(env), caller.orgId, { ...row, ...whoseIs(caller) }))) {
     return refuse("unauthorized", "this key was revoked", null);
   }
   const url = `${origin}/sign-in#code=${code}`;
@@ -44,7 +45,7 @@ export interface CodeOwner {
 /** Null for a code that does not exist, was used, or has expired. */
 export async function ownerOfCode(env: Env, code: string, now: number): Promise<CodeOwner | null> {
   if (readTokenKind(env, code) !== "rkc") return null;
-  const found = await findSignInCode(env.DB, sha256Hex(code));
+  const found = await findSignInCode(databaseOf(env), sha256Hex(code));
   if (found === null || found.expires_at <= now) return null;
   const { org_id, project_id, key_id, person_id, session_until } = found;
   return { org_id, project_id, key_id, person_id, until: session_until };
@@ -74,7 +75,7 @@ export async function openSession(
   const [id, token] = [mintId("ses", mint), mintToken("rks", mint)];
   const expires_at = Math.min(now + SESSION_MS, until ?? Number.POSITIVE_INFINITY);
   const row = { id, ...whose, hash: sha256Hex(token), created_at: now, expires_at };
-  const begun = await beginSession(env.DB, org_id, row, code === null ? null : sha256Hex(code));
+  const begun = await beginSession(databaseOf(env), org_id, row, code === null ? null : sha256Hex(code));
   return begun ? { id, token, expiresAt: expires_at } : null;
 }
 

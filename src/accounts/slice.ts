@@ -1,4 +1,5 @@
 /** Accounts: organisations, projects, keys, people, invitations, sign-in, the audit log, and limits on requests. */
+import { databaseOf } from "../kernel/db/database.ts";
 import type { Slice } from "../kernel/http/slice.ts";
 import { accountHooks } from "./hooks.ts";
 import { dropSignIns } from "./queries/web-sessions.ts";
@@ -22,7 +23,7 @@ export const accounts: Slice = {
   ],
   hooks: {
     // The reconciliation of any project deletes ended sessions and codes of its organisation.
-    expireProject: ({ DB }, { orgId }, now, limit) => dropSignIns(DB, orgId, now, limit),
+    expireProject: (env, { orgId }, now, limit) => dropSignIns(databaseOf(env), orgId, now, limit),
     forgetOrganization: (env, orgId, subrequests) => subrequests.object(() => auditObject(env, orgId).forget()),
   },
   tables: {

@@ -1,6 +1,7 @@
 /** Reads and writes all rows of the database, of every organisation, page by page. The database itself lists its tables. */
 import { type SQL, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
+import type { Database } from "../kernel/db/database.ts";
 import { unscoped } from "../kernel/db/scoped.ts";
 import { decodeStored, encodeStored } from "../kernel/kit/stored-values.ts";
 import type { ObjectKind, ObjectsPage, RowsPage, WrittenRows } from "./wire.ts";
@@ -16,7 +17,7 @@ const LAST_TABLE = "totals";
 
 type Row = readonly unknown[];
 
-export async function listTables(database: D1Database): Promise<string[]> {
+export async function listTables(database: Database): Promise<string[]> {
   const rows = await all(
     database,
     sql`select name from sqlite_master where type = 'table' and name <> 'd1_migrations'
@@ -25,12 +26,12 @@ export async function listTables(database: D1Database): Promise<string[]> {
   return rows.map(([name]) => String(name));
 }
 
-export async function hasOrganizations(database: D1Database): Promise<boolean> {
+export async function hasOrganizations(database: Database): Promise<boolean> {
   return (await all(database, sql`select 1 from organizations limit 1`)).length > 0;
 }
 
 /** `after`: the number of the last row before the page. */
-export async function readRows(database: D1Database, table: string, after: number): Promise<RowsPage> {
+export async function readRows(database: Database, table: string, after: number): Promise<RowsPage> {
   const columns = (await all(database, sql`select name from pragma_table_info(${table})`)).map(([name]) =>
     String(name),
   );
@@ -54,7 +55,7 @@ export async function readRows(database: D1Database, table: string, after: numbe
 }
 
 /** Writes a page of rows, which may be written again. The first page of a table replaces all rows that it has. */
-export async function writeRows(database: D1Database, { table, first, text }: WrittenRows): Promise<void> {
+export async function writeRows(database: Database, { table, first, text }: WrittenRows): Promise<void> {
   const [head = "{}", ...lines] = text.split("\n").filter((line) => line !== "");
   const { columns } = JSON.parse(head) as { readonly columns: readonly string[] };
   const owned = unscoped(database, "operator");
@@ -76,7 +77,7 @@ function listed(parts: readonly SQL[]): SQL {
 }
 
 /** The objects of a kind, by the rows that name them. `after`: the number of the last row before the page. */
-export async function listObjects(database: D1Database, kind: ListedKind, after: number): Promise<ObjectsPage> {
+export async function listObjects(database: Database, kind: ListedKind, after: number): Promise<ObjectsPage> {
   const { table, name, trains = sql`0` } = OBJECTS[kind];
   const rows = await all(
     database,
@@ -88,7 +89,7 @@ export async function listObjects(database: D1Database, kind: ListedKind, after:
 
 /** Runs of all organisations that are not being deleted. `after`: the number of the last row before the page. */
 export async function listRunPlaces(
-  database: D1Database,
+  database: Database,
   after: number,
   limit: number,
 ): Promise<{ readonly at: number; readonly id: string; readonly scope: Scope }[]> {
@@ -125,6 +126,6 @@ function names(columns: readonly string[]): SQL {
   return listed(columns.map((column) => sql`${sql.identifier(column)}`));
 }
 
-async function all(database: D1Database, query: SQL): Promise<Row[]> {
+async function all(database: Database, query: SQL): Promise<Row[]> {
   return await unscoped(database, "operator").values<unknown[]>(query);
 }

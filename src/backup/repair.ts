@@ -6,6 +6,7 @@
  * exists and is not being deleted, and only in the project of its entry.
  */
 import type { Scope } from "../contract/scope.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { findBegunRun, findStoredRuns, restoreRun, type StoredRun } from "../kernel/db/restored-runs.ts";
 import { idsOf, logError } from "../kernel/kit/log.ts";
 import { folderOf, RUN_INDEX, runIndexKey, runObject } from "../kernel/kit/names.ts";
@@ -103,7 +104,7 @@ async function repairPage(
   subrequests: Subrequests,
 ): Promise<Progress> {
   const ids = entries.map(({ id }) => id);
-  const { stored, isOpen } = await subrequests.fetch(() => findStoredRuns(env.DB, scope, ids));
+  const { stored, isOpen } = await subrequests.fetch(() => findStoredRuns(databaseOf(env), scope, ids));
   const rows = new Map(stored.map((row) => [row.id, row]));
   const outcomes = await subrequests.six(entries, async (entry): Promise<Outcome | { readonly message: string }> => {
     try {
@@ -176,15 +177,15 @@ async function restore(
   if (entry === null) return false;
   const { run, endpoints } = entry;
   const current = { ...run, spec: { ...run.spec, max_concurrent } };
-  return await subrequests.fetch(() => restoreRun(env.DB, scope, current, endpoints));
+  return await subrequests.fetch(() => restoreRun(databaseOf(env), scope, current, endpoints));
 }
 
 /** Writes the entries that runs with a row lack. */
 async function indexRows(env: Env, after: number, subrequests: Subrequests): Promise<RepairedPage> {
-  const places = await subrequests.fetch(() => listRunPlaces(env.DB, after, RUNS_AT_ONCE));
+  const places = await subrequests.fetch(() => listRunPlaces(databaseOf(env), after, RUNS_AT_ONCE));
   const written = await subrequests.six(places, async ({ scope, id }) => {
     if ((await subrequests.fetch(() => env.STORE.head(runIndexKey(scope, id)))) !== null) return false;
-    const entry = await subrequests.fetch(() => findBegunRun(env.DB, scope, id));
+    const entry = await subrequests.fetch(() => findBegunRun(databaseOf(env), scope, id));
     if (entry === null) return false;
     await subrequests.fetch(() => writeIndexEntry(env, scope, entry));
     return true;

@@ -6,6 +6,7 @@
  * the first object was started it writes nothing more. A repair writes only what rows of runs lack.
  */
 import * as z from "zod";
+import { databaseOf } from "../kernel/db/database.ts";
 import { readSchemaLevel } from "../kernel/db/schema-level.ts";
 import { Refusal, refusalOfIssues } from "../kernel/http/errors.ts";
 import { answerOperator, NOTHING } from "../kernel/http/operator.ts";
@@ -50,11 +51,11 @@ const READS: Readonly<Record<string, Handler>> = {
   "GET ": async ({ env }) => Response.json(await stateOf(env)),
   "GET /rows": async ({ env, query }) => {
     const table = await tableOf(env, query.get("table") ?? "");
-    return Response.json(await readRows(env.DB, table, countOf(query, "after")));
+    return Response.json(await readRows(databaseOf(env), table, countOf(query, "after")));
   },
   "GET /objects": async ({ env, query }) => {
     const kind = parsed(z.enum(OBJECT_KINDS), query.get("kind"), "kind");
-    return Response.json(await listObjects(env.DB, kind, countOf(query, "after")));
+    return Response.json(await listObjects(databaseOf(env), kind, countOf(query, "after")));
   },
   "GET /storage": async ({ env, query }) => {
     const kind = parsed(ObjectKind, query.get("kind"), "kind");
@@ -69,7 +70,7 @@ const WRITES: Readonly<Record<string, Handler>> = {
   "POST /rows": async ({ env, request }) => {
     const rows = parsed(WrittenRows, await request.json());
     await tableOf(env, rows.table);
-    await writeRows(env.DB, rows);
+    await writeRows(databaseOf(env), rows);
     return new Response(null, { status: 204 });
   },
   "POST /storage": async ({ env, request }) =>
@@ -162,16 +163,16 @@ function begun(left: RestoreBegun["left"]): Response {
 
 async function stateOf(env: Env): Promise<DeploymentState> {
   const [schema, { restoring }, tables] = await Promise.all([
-    readSchemaLevel(env.DB),
+    readSchemaLevel(databaseOf(env)),
     readRestores(env),
-    listTables(env.DB),
+    listTables(databaseOf(env)),
   ]);
-  const empty = !tables.includes("organizations") || !(await hasOrganizations(env.DB));
+  const empty = !tables.includes("organizations") || !(await hasOrganizations(databaseOf(env)));
   return { schema, secret: secretName(env), restoring: restoring?.of ?? null, empty, tables };
 }
 
 async function tableOf(env: Env, named: string): Promise<string> {
-  if ((await listTables(env.DB)).includes(named)) return named;
+  if ((await listTables(databaseOf(env))).includes(named)) return named;
   throw new Refusal({ code: "invalid_request", message: `table: ${named} does not exist`, param: "table" });
 }
 

@@ -5,6 +5,7 @@ import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
 import { notifyAccount } from "../kernel/account/tell-account.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { accounts, refuseDeleted } from "../kernel/kit/account-hooks.ts";
 import { type CreateOptions, createOnce, type Made } from "../kernel/kit/idempotency.ts";
@@ -27,7 +28,7 @@ export async function createBudget(
   const { target_kind, limit_micros } = request;
   const made = await createOnce(env, ofOrganization(caller.orgId), options, {
     operation: "createBudget",
-    find: (id) => findBudget(env.DB, caller.orgId, id),
+    find: (id) => findBudget(databaseOf(env), caller.orgId, id),
     async make(): Promise<Result<BudgetRow>> {
       const target = await targetOf(env, caller.orgId, request);
       if (!target.ok) return target;
@@ -35,7 +36,7 @@ export async function createBudget(
       const ids = { id: mintId("bud", minting(env, now)), org_id: caller.orgId, target_id: target.value };
       return { ok: true, value: { ...ids, target_kind, limit_micros, ...times } };
     },
-    insert: (budget, key) => insertBudget(env.DB, caller.orgId, budget, key),
+    insert: (budget, key) => insertBudget(databaseOf(env), caller.orgId, budget, key),
     refusals: {
       taken: keyReused,
       target_taken: ({ target_id }) => {
@@ -71,14 +72,14 @@ export async function changeBudget(
   { limit_micros }: BudgetPatch,
   now: number,
 ): Promise<Result<BudgetRow>> {
-  const budget = await updateBudget(env.DB, orgId, id, { limit_micros, updated_at: now });
+  const budget = await updateBudget(databaseOf(env), orgId, id, { limit_micros, updated_at: now });
   if (budget === null) return notFound("budget", id);
   await notifyAccount(env, orgId);
   return { ok: true, value: budget };
 }
 
 export async function removeBudget(env: Env, orgId: string, id: string): Promise<Result<null>> {
-  if (!(await deleteBudget(env.DB, orgId, id))) return notFound("budget", id);
+  if (!(await deleteBudget(databaseOf(env), orgId, id))) return notFound("budget", id);
   await notifyAccount(env, orgId);
   return { ok: true, value: null };
 }

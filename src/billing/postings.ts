@@ -6,6 +6,7 @@
 import type { Caller } from "../contract/identity.ts";
 import type { LedgerEntry } from "../contract/money.ts";
 import { ofOrganization } from "../contract/scope.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { recall, remember } from "../kernel/db/idempotency-keys.ts";
 import { accounts } from "../kernel/kit/account-hooks.ts";
 import { type CreateOptions, isSameRequest, toRemember } from "../kernel/kit/idempotency.ts";
@@ -83,8 +84,8 @@ async function nameOf(
   }
   const name = sha256Hex(JSON.stringify([caller.orgId, operation, key])).slice(0, NAME_CHARACTERS);
   const made = toRemember(operation, name, options);
-  if (made !== null) await remember(env.DB, caller.orgId, made);
-  const known = await recall(env.DB, ofOrganization(caller.orgId), operation, key);
+  if (made !== null) await remember(databaseOf(env), caller.orgId, made);
+  const known = await recall(databaseOf(env), ofOrganization(caller.orgId), operation, key);
   return isSameRequest(known?.request_hash ?? null, options) ? { ok: true, value: name } : keyReused();
 }
 

@@ -1,6 +1,7 @@
 /** The prices in force. Each isolate reads current and future lists once a minute, so a list applies at its time. */
 import type { BillingMode, PriceList } from "../contract/money.ts";
 import type { PinnedPrices } from "../contract/run-spec.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { placeOf } from "../kernel/kit/address.ts";
 import { TtlCache } from "../kernel/kit/caches.ts";
 import type { Priced } from "../kernel/run/charges.ts";
@@ -18,7 +19,7 @@ export function forgetPrices(): void {
 }
 
 async function listInForce(env: Env, now: number): Promise<PriceList> {
-  const known = await lists.get(ALL, now, () => pricesFrom(env.DB, Math.floor(now / 1000)));
+  const known = await lists.get(ALL, now, () => pricesFrom(databaseOf(env), Math.floor(now / 1000)));
   const list = listAt(known, now);
   if (list === null) throw new Error("no price list is in force");
   return list;

@@ -3,6 +3,7 @@ import type { Caller } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { PriceList, PriceListRequest } from "../contract/money.ts";
 import { ofOrganization } from "../contract/scope.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { refusedUrl } from "../kernel/kit/address.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
 import { keyReused, type Result, refuse } from "../kernel/messages/refusal.ts";
@@ -16,8 +17,8 @@ const FURTHEST_S = 10 * 366 * 86_400;
 
 /** The list in force and future lists, or only the given version. `now`: epoch milliseconds. */
 export async function readPrices(env: Env, version: string | null, now: number): Promise<Result<PriceList[]>> {
-  if (version === null) return { ok: true, value: await pricesFrom(env.DB, Math.floor(now / 1000)) };
-  const found = await findPriceList(env.DB, version);
+  if (version === null) return { ok: true, value: await pricesFrom(databaseOf(env), Math.floor(now / 1000)) };
+  const found = await findPriceList(databaseOf(env), version);
   return found === null ? refuse("not_found", `no prices ${version}`, "version") : { ok: true, value: [found] };
 }
 
@@ -43,7 +44,7 @@ export async function createPriceList(
   }
   const row = { version, effective_from, prices: { fees, models }, created_at: now, created_by: caller.who };
   const made = { orgId: caller.orgId, remembered: toRemember(OPERATION, version, options) };
-  const outcome = await insertPriceList(env.DB, row, made);
+  const outcome = await insertPriceList(databaseOf(env), row, made);
   if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
   // A concurrent copy of the same request may have created it.
   if (outcome === "time_taken") {
@@ -72,7 +73,7 @@ function refusedTime(effective_from: number, now: number): Result<never> | null 
 
 async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
   const scope = ofOrganization(caller.orgId);
-  const found = await replay(env, scope, OPERATION, options, (version) => findPriceList(env.DB, version));
+  const found = await replay(env, scope, OPERATION, options, (version) => findPriceList(databaseOf(env), version));
   if (found === null || !found.ok) return found;
   return { ok: true, value: { value: found.value, replayed: true } } as const;
 }

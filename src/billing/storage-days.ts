@@ -7,6 +7,7 @@
  */
 import type { BillingMode } from "../contract/money.ts";
 import type { Scope } from "../contract/scope.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { storedIn } from "../kernel/db/stored-bytes.ts";
 import { publishedVersionsUsed } from "../kernel/db/used-versions.ts";
 import type { Days } from "../kernel/kit/slice-hooks.ts";
@@ -28,11 +29,11 @@ export async function postStorage(
   subrequests: Subrequests,
 ): Promise<boolean> {
   const first = Math.max(last + 1, today - MOST_DAYS + 1);
-  const bytes = await subrequests.fetch(() => storedIn(env.DB, scope));
+  const bytes = await subrequests.fetch(() => storedIn(databaseOf(env), scope));
   const used: number[] = [];
   for (let day = first; day <= today; day += 1) {
     const before = { start: (day - 1) * DAY_MS, end: day * DAY_MS };
-    used.push(await subrequests.fetch(() => publishedVersionsUsed(env.DB, scope, before)));
+    used.push(await subrequests.fetch(() => publishedVersionsUsed(databaseOf(env), scope, before)));
   }
   if (bytes === 0 && used.every((versions) => versions === 0)) return false;
   const { billing } = await subrequests.object(() => ledgerObject(env, scope.orgId).balance(scope.orgId));
@@ -54,7 +55,7 @@ async function postingOf(
   day: number,
   subrequests: Subrequests,
 ): Promise<Posting> {
-  const [{ fees, version }] = await subrequests.fetch(() => pricesFrom(env.DB, (day * DAY_MS) / 1000));
+  const [{ fees, version }] = await subrequests.fetch(() => pricesFrom(databaseOf(env), (day * DAY_MS) / 1000));
   const charged: Pick<Posting, "lines" | "price_version"> =
     billing === "off"
       ? { lines: {}, price_version: null }

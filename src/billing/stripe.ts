@@ -4,6 +4,7 @@
  */
 
 import type { Caller } from "../contract/identity.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { addTotal } from "../kernel/db/totals.ts";
 import { accounts } from "../kernel/kit/account-hooks.ts";
 import { wayOut } from "../kernel/kit/address.ts";
@@ -133,7 +134,7 @@ function post(env: Env, orgId: string, news: PaymentNews, event: string): Promis
 async function unposted(env: Env, event: StripeEvent, reason: string, org_id?: string) {
   const ids = { event_id: event.id, ...(org_id !== undefined && { org_id }) };
   logError("money moved that is in no ledger", ids, new Error(reason));
-  await addTotal(env.DB, "events_unposted", 1);
+  await addTotal(databaseOf(env), "events_unposted", 1);
   return ignored(event, reason);
 }
 

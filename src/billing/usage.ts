@@ -1,6 +1,7 @@
 /** An organisation's usage in time buckets: whole hours or days of UTC. */
 
 import { CHARGE_LINES } from "../contract/money.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import { type UsageSums, usageBetween } from "./queries/usage-hours.ts";
 import {
@@ -40,7 +41,7 @@ export async function readUsage(env: Env, ask: UsageAsk): Promise<Result<UsagePa
   const to = Math.min(end, from + ask.limit * width);
   const { orgId, projectId, groups, only } = ask;
   const query = { projectId, from, to, width, groups, only, limit: MOST_RESULTS + 1 };
-  const sums = await usageBetween(env.DB, orgId, query);
+  const sums = await usageBetween(databaseOf(env), orgId, query);
   if (sums.length > MOST_RESULTS) {
     const message = `limit: these buckets have over ${MOST_RESULTS} groups in total; request fewer buckets or fewer groups`;
     return refuse("invalid_request", message, "limit");

@@ -6,6 +6,7 @@
 
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { type EndpointAccess, EndpointUnusable } from "../kernel/endpoint/call.ts";
 import { type Outgoing, outgoingFor } from "../kernel/endpoint/outgoing.ts";
 import { placeOf } from "../kernel/kit/address.ts";
@@ -44,7 +45,7 @@ export async function openReplica(
   const { orgId, projectId } = scope;
   const asked = { env, orgId, name: `${orgId}/${projectId}/${replicaId}`, now };
   const access = await opened.get(asked, async () => {
-    const row = await getReplica(env.DB, scope, replicaId);
+    const row = await getReplica(databaseOf(env), scope, replicaId);
     if (row === null || row.fleet_id !== fleetId) throw new ReplicaGone(`replica ${replicaId} does not exist`);
     const { id, base_url, control_url, sealed_key, sealed_control_key } = row;
     const open = async (kind: "replica" | "replica_control", sealed: string | null) => {

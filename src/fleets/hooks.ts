@@ -1,5 +1,6 @@
 /** The functions of fleets that the rest of the platform calls. */
 import type { Scope } from "../contract/scope.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import type { FleetHooks, FleetLimits } from "../kernel/kit/fleet-hooks.ts";
 import type { OwnedObject } from "../kernel/kit/slice-hooks.ts";
 import { findPlace } from "./place.ts";
@@ -34,6 +35,6 @@ export const fleetHooks: FleetHooks = {
  * only the fleet object can resume the engine, and only while the replica's keys exist.
  */
 export async function fleetObjects(env: Env, scope: Scope, limit: number): Promise<OwnedObject[]> {
-  const ids = await fleetsOfProject(env.DB, scope, limit);
+  const ids = await fleetsOfProject(databaseOf(env), scope, limit);
   return ids.map((id) => () => fleetObject(env, scope, id).free());
 }

@@ -9,6 +9,7 @@
  */
 
 import type { Send } from "../kernel/clients/outgoing.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { isArmed } from "../kernel/kit/alarms.ts";
 import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
 import { idsOf, logError } from "../kernel/kit/log.ts";
@@ -304,8 +305,8 @@ export class FleetObject extends StoredObject implements Serves<FleetRpc> {
   }
 
   async #read({ scope, fleet_id }: FleetOf): Promise<void> {
-    const fleet = await getFleet(this.env.DB, scope, fleet_id);
-    const rows = await replicasOf(this.env.DB, scope, fleet_id);
+    const fleet = await getFleet(databaseOf(this.env), scope, fleet_id);
+    const rows = await replicasOf(databaseOf(this.env), scope, fleet_id);
     if (this.#tombstone.stands) return;
     if (fleet === null || fleet.deleted_at !== null) {
       if (this.#store.of() !== null) await this.free();

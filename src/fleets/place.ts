@@ -3,6 +3,7 @@
 import type { Scope } from "../contract/scope.ts";
 import { whyUntrainable } from "../core/training/engine-exactness.ts";
 import { isSilent, probeEndpoint } from "../kernel/clients/probe.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { trainingOn } from "../kernel/db/runs.ts";
 import { EndpointUnusable } from "../kernel/endpoint/call.ts";
 import type { FleetPlace, FleetTraining } from "../kernel/kit/fleet-hooks.ts";
@@ -21,11 +22,11 @@ interface CalledFleet {
 }
 
 export async function findPlace(env: Env, scope: Scope, nameOrId: string): Promise<Result<FleetPlace>> {
-  const fleet = await findFleet(env.DB, scope, nameOrId);
+  const fleet = await findFleet(databaseOf(env), scope, nameOrId);
   if (fleet === null) return refuse("not_found", `no fleet ${nameOrId}`, "fleet");
   const removed = whyRemoved(fleet.update);
   if (removed !== null) return refuse("conflict", removed, "fleet");
-  const replicas = await replicasOf(env.DB, scope, fleet.id);
+  const replicas = await replicasOf(databaseOf(env), scope, fleet.id);
   if (replicas.length === 0) {
     const message = `${fleet.name} has no usable replica: add one with POST /v1/fleets/${fleet.id}/replicas`;
     return refuse("conflict", message, "fleet");
@@ -67,7 +68,7 @@ export async function refuseHeld(
   const standing = await standingOf(env, scope, fleet.id, true);
   const held = standing?.replicas.find(({ unfit = null }) => unfit !== null);
   if (held === undefined) return null;
-  const [other] = await trainingOn(env.DB, scope, fleet.id).limit(1);
+  const [other] = await trainingOn(databaseOf(env), scope, fleet.id).limit(1);
   if (other !== undefined) return await refuseTaken(env, scope, fleet.id);
   const name = replicas.find(({ id }) => id === held.replica_id)?.name ?? held.replica_id;
   return refuse("conflict", `replica ${name}: ${held.unfit}`, "fleet");

@@ -5,6 +5,7 @@
 import { and, count, eq, exists, inArray, isNotNull, notExists, or, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
+import type { Database } from "../kernel/db/database.ts";
 import { insertOnce, insertWithin, isThere, type Kept, type Remembered } from "../kernel/db/idempotency-keys.ts";
 import { type Named, namedRows } from "../kernel/db/named-rows.ts";
 import { type Deleted, RUNS_LISTED, trainingOn, unfinishedRuns } from "../kernel/db/runs.ts";
@@ -25,24 +26,24 @@ const named = namedRows(fleets);
 export const { find: findFleet, list: listFleets } = named;
 
 /** A fleet by id, deleted or not: for the runs that name it. */
-export async function getFleet(database: D1Database, scope: Scope, id: string): Promise<FleetRow | null> {
+export async function getFleet(database: Database, scope: Scope, id: string): Promise<FleetRow | null> {
   const rows = await inProject(database, scope).select(fleets, eq(fleets.id, id));
   return rows[0] ?? null;
 }
 
 /** In the order of creation. */
-export async function replicasOf(database: D1Database, scope: Scope, fleetId: string): Promise<ReplicaRow[]> {
+export async function replicasOf(database: Database, scope: Scope, fleetId: string): Promise<ReplicaRow[]> {
   const rows = inProject(database, scope).select(replicas, eq(replicas.fleet_id, fleetId));
   return await rows.orderBy(sql`${replicas.created_at}`, sql`${replicas.id}`);
 }
 
-export async function getReplica(database: D1Database, scope: Scope, id: string): Promise<ReplicaRow | null> {
+export async function getReplica(database: Database, scope: Scope, id: string): Promise<ReplicaRow | null> {
   const rows = await inProject(database, scope).select(replicas, eq(replicas.id, id));
   return rows[0] ?? null;
 }
 
 /** The first ids of a project's fleets, ordered by id. Includes deleted fleets, since they have objects. */
-export async function fleetsOfProject(database: D1Database, scope: Scope, limit: number): Promise<string[]> {
+export async function fleetsOfProject(database: Database, scope: Scope, limit: number): Promise<string[]> {
   const rows = await inProject(database, scope)
     .columns({ id: fleets.id }, fleets)
     .orderBy(sql`${fleets.id}`)
@@ -52,7 +53,7 @@ export async function fleetsOfProject(database: D1Database, scope: Scope, limit:
 
 /** The replicas of several fleets, in the order of creation. */
 export async function replicasOfAll(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   fleetIds: readonly string[],
 ): Promise<ReplicaRow[]> {
@@ -63,7 +64,7 @@ export async function replicasOfAll(
 
 /** A replica of the fleet, by name or id. */
 export async function findReplica(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   fleetId: string,
   nameOrId: string,
@@ -77,7 +78,7 @@ export async function findReplica(
  * Inserts a fleet and its first replicas, all or none. `full`: the project already has the maximum number of fleets.
  */
 export function insertFleet(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   fleet: NewFleet,
   first: readonly NewReplica[],
@@ -91,7 +92,7 @@ export function insertFleet(
 
 /** `gone`: the fleet does not exist, or already has the maximum number of replicas. */
 export function insertReplica(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   replica: NewReplica,
   made: Remembered | null,
@@ -105,7 +106,7 @@ export function insertReplica(
 
 /** Null: no such fleet, or `untrained` is set and an unfinished training run uses it. `taken`: the name is used. */
 export function updateFleet(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   id: string,
   changes: FleetChanges & { readonly updated_at: number },
@@ -119,7 +120,7 @@ export function updateFleet(
  * Null: the replica is gone, or its addresses or keys differ from `before`, so a decision based on them is not valid.
  */
 export async function updateReplica(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   before: ReplicaRow,
   changes: ReplicaChanges,
@@ -138,18 +139,18 @@ export async function updateReplica(
 }
 
 /** Its keys are deleted too. */
-export async function deleteReplica(database: D1Database, scope: Scope, id: string): Promise<void> {
+export async function deleteReplica(database: Database, scope: Scope, id: string): Promise<void> {
   await inProject(database, scope).delete(replicas, eq(replicas.id, id));
 }
 
 /** Ids of unfinished runs that name the fleet, at most `RUNS_LISTED`. */
-export async function runsOnFleet(database: D1Database, scope: Scope, id: string): Promise<string[]> {
+export async function runsOnFleet(database: Database, scope: Scope, id: string): Promise<string[]> {
   const using = await unfinishedRuns(database, scope, eq(runs.endpoint_id, id)).limit(RUNS_LISTED);
   return using.map((run) => run.id);
 }
 
 /** Deletes a fleet that no unfinished run uses, with its replicas; otherwise returns the runs that use it. */
-export async function deleteFleet(database: D1Database, scope: Scope, id: string, now: number): Promise<Deleted> {
+export async function deleteFleet(database: Database, scope: Scope, id: string, now: number): Promise<Deleted> {
   const project = inProject(database, scope);
   const used = () => unfinishedRuns(database, scope, eq(runs.endpoint_id, id));
   const [deleted, , using] = await project.batch([

@@ -11,6 +11,7 @@ import type { ReplicaCapabilities, UpdateMode } from "../contract/fleet.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { outgoingFor } from "../kernel/endpoint/outgoing.ts";
 import { refuseAddress } from "../kernel/kit/address.ts";
 import { type CreateOptions, hashedWith, type Made } from "../kernel/kit/idempotency.ts";
@@ -53,9 +54,9 @@ interface OfFleet {
 }
 
 export async function listReplicas(env: Env, scope: Scope, fleet: string): Promise<Result<ReplicaView[]>> {
-  const found = await findFleet(env.DB, scope, fleet);
+  const found = await findFleet(databaseOf(env), scope, fleet);
   if (found === null) return notFound("fleet", fleet);
-  const rows = await replicasOf(env.DB, scope, found.id);
+  const rows = await replicasOf(databaseOf(env), scope, found.id);
   return { ok: true, value: await Promise.all(rows.map((row) => replicaView(env, scope, row))) };
 }
 
@@ -67,9 +68,9 @@ export async function addReplica(
   request: ReplicaRequest,
   asked: CreateOptions,
 ): Promise<Result<Made<ReplicaView>>> {
-  const found = await findFleet(env.DB, scope, fleet);
+  const found = await findFleet(databaseOf(env), scope, fleet);
   if (found === null) return notFound("fleet", fleet);
-  const find = (nameOrId: string) => findReplica(env.DB, scope, found.id, nameOrId);
+  const find = (nameOrId: string) => findReplica(databaseOf(env), scope, found.id, nameOrId);
   const made = await createInProject(env, scope, hashedWith(`replica of ${found.id}`, asked), {
     operation: "addReplica",
     find,
@@ -77,14 +78,14 @@ export async function addReplica(
       const refused = await refuseReplica(env, scope, request, asked.now, "");
       if (refused !== null) return refused;
       if ((await find(request.name)) !== null) return nameTaken(request.name);
-      const others = await replicasOf(env.DB, scope, found.id);
+      const others = await replicasOf(databaseOf(env), scope, found.id);
       const alias = refuseAlias("conflict", found.update.mode, request, others);
       if (alias !== null) return alias;
       const [row] = await newReplicas(env, scope, found.id, [request], asked.now);
       if (row === undefined) throw new Error("a request makes a replica");
       return { ok: true, value: row };
     },
-    insert: (replica, key) => insertReplica(env.DB, scope, replica, key),
+    insert: (replica, key) => insertReplica(databaseOf(env), scope, replica, key),
     refusals: { taken: () => nameTaken(request.name), gone: () => noRoom(env, scope, fleet) },
   });
   if (!made.ok) return made;
@@ -140,7 +141,7 @@ export async function removeReplica(env: Env, scope: Scope, of: OfFleet): Promis
   const { id, fleet_id } = found.value;
   const paused = await refusePaused(env, scope, fleet_id, id);
   if (paused !== null) return paused;
-  await deleteStoredReplica(env.DB, scope, id);
+  await deleteStoredReplica(databaseOf(env), scope, id);
   await notifyFleet(env, scope, fleet_id);
   return { ok: true, value: { id } };
 }
@@ -203,9 +204,9 @@ async function refuseMove(
   { base_url = before.base_url, control_url = before.control_url }: ReplicaPatch,
 ): Promise<Result<never> | null> {
   if (base_url === before.base_url && control_url === before.control_url) return null;
-  const fleet = await findFleet(env.DB, scope, before.fleet_id);
+  const fleet = await findFleet(databaseOf(env), scope, before.fleet_id);
   if (fleet === null) return notFound("fleet", before.fleet_id);
-  const all = await replicasOf(env.DB, scope, fleet.id);
+  const all = await replicasOf(databaseOf(env), scope, fleet.id);
   const others = all.filter(({ id }) => id !== before.id);
   return refuseAlias("conflict", fleet.update.mode, { base_url, control_url }, others);
 }
@@ -237,15 +238,15 @@ export async function newReplicas(
 }
 
 async function lookUp(env: Env, scope: Scope, { fleet, replica }: OfFleet): Promise<Result<ReplicaRow>> {
-  const found = await findFleet(env.DB, scope, fleet);
+  const found = await findFleet(databaseOf(env), scope, fleet);
   if (found === null) return notFound("fleet", fleet);
-  const row = await findReplica(env.DB, scope, found.id, replica);
+  const row = await findReplica(databaseOf(env), scope, found.id, replica);
   if (row !== null) return { ok: true, value: row };
   return refuse("not_found", `the fleet ${found.name} has no replica ${replica}`, "replica");
 }
 
 async function noRoom(env: Env, scope: Scope, fleet: string): Promise<Result<never>> {
-  if ((await findFleet(env.DB, scope, fleet)) === null) return notFound("fleet", fleet);
+  if ((await findFleet(databaseOf(env), scope, fleet)) === null) return notFound("fleet", fleet);
   return refuse("conflict", `the fleet already has ${LIMITS.fleetReplicas} replicas, the maximum`, null);
 }
 
@@ -299,7 +300,7 @@ async function stored(
   before: ReplicaRow,
   changes: ReplicaChanges,
 ): Promise<Result<ReplicaView>> {
-  const after = await updateReplica(env.DB, scope, before, changes);
+  const after = await updateReplica(databaseOf(env), scope, before, changes);
   if (after === null) {
     const message = `${before.name} was changed or deleted by another request: try again`;
     return refuse("conflict", message, null);

@@ -1,6 +1,7 @@
 /** Routes for fleets. Routes for their replicas: replica-routes.ts. */
 
 import { EXAMPLE } from "../contract/primitives.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { serviceOf } from "../kernel/http/operation.ts";
 import { resourceOperations } from "../kernel/http/resource.ts";
 import { findFleet, listFleets } from "./queries.ts";
@@ -15,7 +16,7 @@ export const fleetOperations = resourceOperations({
   permissions: { read: "endpoints:read", write: "endpoints:write" },
   schema: FleetView,
   example: EXAMPLE.fleet,
-  find: ({ env, var: { scope } }, nameOrId) => findFleet(env.DB, scope, nameOrId),
+  find: ({ env, var: { scope } }, nameOrId) => findFleet(databaseOf(env), scope, nameOrId),
   show: (context, fleets) => service(context).showFleets(context.env, context.var.scope, fleets),
   create: {
     summary: "Create a fleet for runs to use, with its first replicas",
@@ -29,7 +30,7 @@ export const fleetOperations = resourceOperations({
   list: {
     summary: "List fleets, with the state of their replicas",
     reply: { description: "One page of fleets", schema: FleetList },
-    run: ({ env, var: { scope } }, page) => listFleets(env.DB, scope, page),
+    run: ({ env, var: { scope } }, page) => listFleets(databaseOf(env), scope, page),
   },
   get: {
     summary: "Read a fleet, by id or name: its target weights and the state of its replicas",

@@ -7,6 +7,7 @@ import type { UpdateMode } from "../contract/fleet.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { RUNS_LISTED, trainingOn } from "../kernel/db/runs.ts";
 import type { CreateOptions, Made } from "../kernel/kit/idempotency.ts";
 import { minting } from "../kernel/kit/secrets.ts";
@@ -33,7 +34,7 @@ import type { FleetPatch, FleetRequest, FleetView } from "./wire.ts";
 export async function showFleets(env: Env, scope: Scope, fleets: readonly NamedFleet[]): Promise<FleetView[]> {
   const subrequests = new Subrequests();
   const ids = fleets.map(({ id }) => id);
-  const replicas = await subrequests.fetch(() => replicasOfAll(env.DB, scope, ids));
+  const replicas = await subrequests.fetch(() => replicasOfAll(databaseOf(env), scope, ids));
   return await subrequests.objectAll(fleets, async (fleet) => {
     const own = replicas.filter(({ fleet_id }) => fleet_id === fleet.id);
     return fleetViewOf(fleet, own, await standingOf(env, scope, fleet.id));
@@ -48,7 +49,7 @@ export async function createFleet(
   options: CreateOptions,
 ): Promise<Result<Made<NamedFleet>>> {
   const { now } = options;
-  const find = (nameOrId: string) => findFleet(env.DB, scope, nameOrId);
+  const find = (nameOrId: string) => findFleet(databaseOf(env), scope, nameOrId);
   const made = await createInProject(env, scope, options, {
     operation: "createFleet",
     find,
@@ -61,7 +62,7 @@ export async function createFleet(
     },
     async insert(fleet, key) {
       const first = await newReplicas(env, scope, fleet.id, replicas, now);
-      return await insertFleet(env.DB, scope, fleet, first, key);
+      return await insertFleet(databaseOf(env), scope, fleet, first, key);
     },
     refusals: { taken: () => nameTaken(given.name), gone: projectGone, full: tooMany },
   });
@@ -86,8 +87,9 @@ export async function changeFleet(
   const changes = { ...patch, updated_at: now };
   let after: Awaited<ReturnType<typeof updateFleet>> = null;
   const done = await deleteUnused(env, scope, async () => {
-    after = await updateFleet(env.DB, scope, before.id, changes, untrained);
-    const using = after === null && untrained ? await trainingOn(env.DB, scope, before.id).limit(RUNS_LISTED) : [];
+    after = await updateFleet(databaseOf(env), scope, before.id, changes, untrained);
+    const using =
+      after === null && untrained ? await trainingOn(databaseOf(env), scope, before.id).limit(RUNS_LISTED) : [];
     return { deleted: after !== null, usedBy: using.map(({ id }) => id) };
   });
   if (!done.ok) return refuse("conflict", done.error.message, "update");
@@ -114,12 +116,12 @@ export async function deleteFleet(
   now: number,
 ): Promise<Result<{ deleted: boolean }>> {
   // A fleet in use is refused before any of its replicas is held.
-  const used = async () => ({ deleted: false, usedBy: await runsOnFleet(env.DB, scope, id) });
+  const used = async () => ({ deleted: false, usedBy: await runsOnFleet(databaseOf(env), scope, id) });
   const unused = await deleteUnused(env, scope, used);
   if (!unused.ok) return unused;
   const paused = await refusePaused(env, scope, id, null);
   if (paused !== null) return paused;
-  const done = await deleteUnused(env, scope, () => deleteUnusedFleet(env.DB, scope, id, now));
+  const done = await deleteUnused(env, scope, () => deleteUnusedFleet(databaseOf(env), scope, id, now));
   if (done.ok) await notifyFleet(env, scope, id);
   return done;
 }

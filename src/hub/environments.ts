@@ -5,6 +5,7 @@
 import { EnvError } from "../contract/errors.ts";
 import { nameKeyOf } from "../contract/published-environment.ts";
 import type { LoadableEnvironment, VersionedEnvironment } from "../core/protocol/environment-code.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { LruCache } from "../kernel/kit/caches.ts";
 import type { EnvironmentHooks } from "../kernel/kit/environment-hooks.ts";
 import { refuse } from "../kernel/messages/refusal.ts";
@@ -49,7 +50,7 @@ export const environments: EnvironmentHooks = {
     const name = `${orgId} ${id} ${version} ${digest}`;
     const known = pinned.get(name);
     if (known !== undefined && known.until > Date.now()) return known.code;
-    const found = await getPinned(env.DB, nameKeyOf(id), version);
+    const found = await getPinned(databaseOf(env), nameKeyOf(id), version);
     if (found === null || found.row.taken_down_at !== null) return null;
     // A rollout cannot wait for code that is gone.
     if ((await env.STORE.head(filesOf(found.environment, found.row.id).code)) === null) return null;
@@ -60,10 +61,10 @@ export const environments: EnvironmentHooks = {
 
   async refuseUngranted(env, scope, { id, needs, param }) {
     const asked = readNamed(id) === null ? [] : needs.filter((need) => need !== "sql");
-    const environment = asked.length === 0 ? null : await findPublished(env.DB, scope, nameKeyOf(id));
+    const environment = asked.length === 0 ? null : await findPublished(databaseOf(env), scope, nameKeyOf(id));
     // An organisation's own code may use what the organisation has.
     if (environment === null || environment.org_id === scope.orgId) return null;
-    const granted = (await getGrant(env.DB, scope, environment.id))?.needs ?? [];
+    const granted = (await getGrant(databaseOf(env), scope, environment.id))?.needs ?? [];
     const missing = asked.filter((need) => !granted.includes(need));
     if (missing.length === 0) return null;
     const message = `${id} is of another organisation, and this project has not granted it ${missing.join(", ")}: PUT /v1/environments/{id}/grant, or \`rollcall env grant ${id} ${missing.join(" ")}\``;
@@ -72,7 +73,7 @@ export const environments: EnvironmentHooks = {
 
   async search(env, scope, { text, owner, after, limit }) {
     const from = { text, owner: owner && nameKeyOf(owner), after: after && nameKeyOf(after), limit };
-    const rows = await searchPublished(env.DB, scope, from);
+    const rows = await searchPublished(databaseOf(env), scope, from);
     const found: VersionedEnvironment[] = [];
     for (const environment of rows) {
       const latest = (await findVersion(env, { environment, wanted: LATEST })) ?? (await newestOf(env, environment));
@@ -85,8 +86,8 @@ export const environments: EnvironmentHooks = {
 
 /** For an environment whose versions are all yanked or taken down. */
 async function newestOf(env: Env, { id }: HubEnvironmentRow): Promise<FoundVersion | null> {
-  const [row] = await pageOfVersions(env.DB, id, null, 1);
-  return row === undefined ? null : { row, tags: await tagsOf(env.DB, id) };
+  const [row] = await pageOfVersions(databaseOf(env), id, null, 1);
+  return row === undefined ? null : { row, tags: await tagsOf(databaseOf(env), id) };
 }
 
 interface For {

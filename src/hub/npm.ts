@@ -10,6 +10,7 @@ import { LIMITS } from "../contract/limits.ts";
 import type { Visibility } from "../contract/published-environment.ts";
 import { nameKeyOf } from "../contract/published-environment.ts";
 import type { Scope } from "../contract/scope.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import { filesOf } from "./files.ts";
 import { findNamed } from "./find-version.ts";
@@ -53,10 +54,10 @@ async function findPackage(env: Env, viewer: Scope | null, name: string): Promis
 
 async function findShelf(env: Env, viewer: Scope | null, name: string): Promise<Result<Shelf>> {
   const environment = await findPackage(env, viewer, name);
-  const versions = environment === null ? [] : await listedVersions(env.DB, environment.id);
+  const versions = environment === null ? [] : await listedVersions(databaseOf(env), environment.id);
   const packed = versions.filter(({ npm }) => npm !== null);
   if (environment === null || packed.length === 0) return await noPackage(env, name);
-  const tags = tagsAmong(packed, await tagsOf(env.DB, environment.id));
+  const tags = tagsAmong(packed, await tagsOf(databaseOf(env), environment.id));
   return { ok: true, value: { environment, versions: packed, tags } };
 }
 
@@ -164,10 +165,10 @@ export async function readTags(
   const library = await readLibrary(env);
   if (library?.manifest.name === name) return { ok: true, value: { [LATEST]: library.manifest.version } };
   const environment = await findPackage(env, viewer, name);
-  const versions = environment === null ? [] : await versionsOf(env.DB, environment.id);
+  const versions = environment === null ? [] : await versionsOf(databaseOf(env), environment.id);
   const left = versions.filter(({ taken_down_at }) => taken_down_at === null);
   if (environment === null || left.length === 0) return await noPackage(env, name);
-  return { ok: true, value: tagsAmong(left, await tagsOf(env.DB, environment.id)) };
+  return { ok: true, value: tagsAmong(left, await tagsOf(databaseOf(env), environment.id)) };
 }
 
 export interface Tarball {
@@ -189,11 +190,11 @@ export async function readTarball(
   const library = await readLibrary(env);
   if (library?.manifest.name === name) return await libraryTarball(env, library, file);
   const published = publishedNameOf(name) ?? "";
-  const environment = await findPublished(env.DB, viewer, nameKeyOf(published));
+  const environment = await findPublished(databaseOf(env), viewer, nameKeyOf(published));
   if (environment === null || environment.name !== published) return await noPackage(env, name);
   const prefix = `${published.split("/")[1]}-`;
   const version = file.startsWith(prefix) && file.endsWith(".tgz") ? file.slice(prefix.length, -".tgz".length) : "";
-  const row = await getVersion(env.DB, environment.id, version);
+  const row = await getVersion(databaseOf(env), environment.id, version);
   if (row === null || row.npm === null) return noFile(name, file);
   if (row.taken_down_at !== null) {
     return refuse("not_found", `${name}@${version} was taken down: ${row.take_down_reason}`, null);
@@ -263,7 +264,7 @@ async function visibilityOf(
   access: NonNullable<NpmDocument["access"]> | null,
 ): Promise<Visibility | null> {
   if (access !== "restricted") return access;
-  const known = await findPublished(env.DB, scope, nameKeyOf(name));
+  const known = await findPublished(databaseOf(env), scope, nameKeyOf(name));
   return known?.visibility === "organisation" ? null : "private";
 }
 
@@ -289,12 +290,12 @@ export async function deprecate(
   const own = await findOwn(env, scope, publishedNameOf(name) ?? name);
   if (!own.ok) return own;
   const changes = new Map<string, string | null>();
-  for (const row of await listedVersions(env.DB, own.value.environment.id)) {
+  for (const row of await listedVersions(databaseOf(env), own.value.environment.id)) {
     const text = versions[row.version]?.deprecated;
     // A yank may be undone between what npm read and what it sends.
     if (text === undefined || text.startsWith(YANKED)) continue;
     if (text !== (adviceOf(row) ?? "")) changes.set(row.id, text === "" ? null : text);
   }
-  await deprecateVersions(env.DB, scope.orgId, changes);
+  await deprecateVersions(databaseOf(env), scope.orgId, changes);
   return { ok: true, value: { ok: true } };
 }

@@ -12,6 +12,7 @@ import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
 import { argumentsWork } from "../core/rubrics/work.ts";
 import type { Validation } from "../core/validation/validate.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { minting, sha256Hex } from "../kernel/kit/secrets.ts";
 import { projectGone, type Result, refuse } from "../kernel/messages/refusal.ts";
 import { noteProject } from "../kernel/service/note-project.ts";
@@ -75,7 +76,7 @@ export async function publish(
   publication: Publication,
   options: PublishOptions,
 ): Promise<Result<Published>> {
-  const owner = async () => publication.owner ?? (await ownerName(env.DB, scope.orgId));
+  const owner = async () => publication.owner ?? (await ownerName(databaseOf(env), scope.orgId));
   const read = await readPackage(bytes, { owner, file: publication.file ?? null });
   if (!read.ok) return read;
   const { name, version, digest, kind } = read.value;
@@ -96,7 +97,7 @@ export async function publish(
   if (!(await options.allowed())) {
     return refuse("unauthorized", "this key lost its permission during the publication", null);
   }
-  if (!(await isOpen(env.DB, scope))) return projectGone();
+  if (!(await isOpen(databaseOf(env), scope))) return projectGone();
   const environment = await openEnvironment(env, scope, { name, kind }, publication, options);
   if (!environment.ok) return environment;
   const made = { read: read.value, bytes, about, validation };
@@ -175,11 +176,11 @@ async function write(
 ): Promise<Result<Published>> {
   const { org_id, project_id, id: environment_id, name } = environment;
   const { version, description, digest } = read;
-  const known = await versionsOf(env.DB, environment_id);
+  const known = await versionsOf(databaseOf(env), environment_id);
   if (known.length >= LIMITS.publishedVersions) {
     return refuse("conflict", `version: ${name} has ${known.length} versions, the maximum`, "version");
   }
-  const tagged = await tagsOf(env.DB, environment_id);
+  const tagged = await tagsOf(databaseOf(env), environment_id);
   if (tag !== null && !tagged.has(tag) && tagged.size >= LIMITS.publishedTags) {
     return refuse("conflict", `tag: ${name} has ${tagged.size} tags, the maximum`, "tag");
   }
@@ -193,8 +194,8 @@ async function write(
   };
   const mayBeLatest = latest || known.length === 0;
   const isNewest = mayBeLatest && newestOf([...known.map((one) => one.version), version]) === version;
-  if (!(await insertVersion(env.DB, org_id, row, { tag, isNewest }))) {
-    const won = await getVersion(env.DB, environment_id, version);
+  if (!(await insertVersion(databaseOf(env), org_id, row, { tag, isNewest }))) {
+    const won = await getVersion(databaseOf(env), environment_id, version);
     if (won === null) throw new Error(`version ${version} of ${environment_id} could not be written`);
     if (won.id !== id) await env.STORE.delete(Object.values(filesOf(environment, id)));
     return await answerWith(env, environment, won, digest);
@@ -203,7 +204,7 @@ async function write(
   const shown = publishedViewOf(
     environment,
     await written(env, environment_id, version),
-    await tagsOf(env.DB, environment_id),
+    await tagsOf(databaseOf(env), environment_id),
   );
   await announce(env, org_id, "environment.published", shown, now);
   return { ok: true, value: { version: shown, replayed: false } };
@@ -211,15 +212,15 @@ async function write(
 
 /** A newer version that was published at the same time may have lost `latest` and its description to this one. */
 async function settleLatest(env: Env, environment: HubEnvironmentRow, version: string, now: number): Promise<void> {
-  const versions = (await versionsOf(env.DB, environment.id)).map((one) => one.version);
+  const versions = (await versionsOf(databaseOf(env), environment.id)).map((one) => one.version);
   const newest = newestOf(versions);
-  const tagged = (await tagsOf(env.DB, environment.id)).get(LATEST);
+  const tagged = (await tagsOf(databaseOf(env), environment.id)).get(LATEST);
   if (newest === null || newest === version || tagged !== version) return;
-  await moveLatest(env.DB, environment, await written(env, environment.id, newest), now);
+  await moveLatest(databaseOf(env), environment, await written(env, environment.id, newest), now);
 }
 
 async function written(env: Env, environmentId: string, version: string): Promise<HubVersionRow> {
-  const row = await getVersion(env.DB, environmentId, version);
+  const row = await getVersion(databaseOf(env), environmentId, version);
   if (row === null) throw new Error(`version ${version} of ${environmentId} was not written`);
   return row;
 }
@@ -232,16 +233,16 @@ async function checkName(
   { visibility }: Publication,
 ): Promise<Result<HubEnvironmentRow | null>> {
   const [owner = ""] = name.split("/");
-  const own = await ownerName(env.DB, orgId);
+  const own = await ownerName(databaseOf(env), orgId);
   if (own !== null && own !== owner) {
     return refuse("forbidden", `name: the organisation publishes as ${own}/…, not ${owner}/…`, "name");
   }
-  if (own === null && (await ownerOf(env.DB, nameKeyOf(owner))) !== null) {
+  if (own === null && (await ownerOf(databaseOf(env), nameKeyOf(owner))) !== null) {
     return refuse("conflict", `name: another organisation publishes as ${owner}/…: choose another owner`, "name");
   }
-  const environment = await ownEnvironment(env.DB, orgId, nameKeyOf(name));
+  const environment = await ownEnvironment(databaseOf(env), orgId, nameKeyOf(name));
   if (environment === null) {
-    if ((await countPublished(env.DB, orgId)) < LIMITS.publishedEnvironments) return { ok: true, value: null };
+    if ((await countPublished(databaseOf(env), orgId)) < LIMITS.publishedEnvironments) return { ok: true, value: null };
     const message = `the organisation has published ${LIMITS.publishedEnvironments} environments, the maximum`;
     return refuse("conflict", message, "name");
   }
@@ -271,12 +272,12 @@ async function openEnvironment(
 ): Promise<Result<HubEnvironmentRow>> {
   const { orgId, projectId } = scope;
   const [owner = ""] = name.split("/");
-  await takeOwner(env.DB, orgId, { name: owner, key: nameKeyOf(owner), now });
+  await takeOwner(databaseOf(env), orgId, { name: owner, key: nameKeyOf(owner), now });
   const checked = await checkName(env, scope, { name, kind }, publication);
   if (!checked.ok) return checked;
   if (checked.value !== null) return { ok: true, value: checked.value };
   const visibility = publication.visibility ?? "private";
-  await insertEnvironment(env.DB, orgId, {
+  await insertEnvironment(databaseOf(env), orgId, {
     ...{
       id: mintId("env", minting(env, now)),
       name,
@@ -301,7 +302,7 @@ async function winner(
   version: string,
   digest: string,
 ): Promise<Result<Published> | null> {
-  const row = await getVersion(env.DB, environment.id, version);
+  const row = await getVersion(databaseOf(env), environment.id, version);
   return row === null ? null : await answerWith(env, environment, row, digest);
 }
 
@@ -312,7 +313,7 @@ async function answerWith(
   digest: string,
 ): Promise<Result<Published>> {
   if (row.digest === digest) {
-    const shown = publishedViewOf(environment, row, await tagsOf(env.DB, environment.id));
+    const shown = publishedViewOf(environment, row, await tagsOf(databaseOf(env), environment.id));
     // The request that wrote it may have been cut off before its event.
     await announce(env, environment.org_id, "environment.published", shown, row.created_at);
     return { ok: true, value: { version: shown, replayed: true } };

@@ -2,6 +2,7 @@
 import { LIMITS } from "../contract/limits.ts";
 import { nameKeyOf } from "../contract/published-environment.ts";
 import type { Scope } from "../contract/scope.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import { filesOf } from "./files.ts";
 import { type PythonProject, type PythonProjects, projectOf, projectsOf } from "./python-format.ts";
@@ -11,7 +12,7 @@ import type { HubEnvironmentRow } from "./tables.ts";
 
 export async function listProjects(env: Env, viewer: Scope | null, owner: string): Promise<Result<PythonProjects>> {
   const all = { text: null, owner: nameKeyOf(owner), after: null, limit: LIMITS.publishedEnvironments };
-  const rows = await searchPublished(env.DB, viewer, all);
+  const rows = await searchPublished(databaseOf(env), viewer, all);
   const names = rows.filter(({ kind }) => kind === "python").map(({ name }) => name.split("/")[1] ?? name);
   if (names.length === 0) return refuse("not_found", `no Python environments of ${owner}`, null);
   return { ok: true, value: projectsOf(names) };
@@ -25,7 +26,7 @@ export async function readProject(
 ): Promise<Result<PythonProject>> {
   const environment = await find(env, viewer, owner, name);
   if (environment === null) return refuse("not_found", `no Python environment ${owner}/${name}`, null);
-  return { ok: true, value: projectOf(name, await listedVersions(env.DB, environment.id)) };
+  return { ok: true, value: projectOf(name, await listedVersions(databaseOf(env), environment.id)) };
 }
 
 /** A wheel, or with `.metadata` after its name, its METADATA. */
@@ -41,7 +42,7 @@ export async function readFile(
   const version = named === null ? null : versionOfPython(named.version);
   const environment = named === null ? null : await find(env, viewer, owner, named.name);
   if (environment === null || version === null) return missing;
-  const row = await getVersion(env.DB, environment.id, version);
+  const row = await getVersion(databaseOf(env), environment.id, version);
   if (row?.wheel?.file !== wheel) return missing;
   if (row.taken_down_at !== null) {
     return refuse("not_found", `${environment.name}@${version} was taken down: ${row.take_down_reason}`, null);
@@ -52,6 +53,6 @@ export async function readFile(
 }
 
 async function find(env: Env, viewer: Scope | null, owner: string, name: string): Promise<HubEnvironmentRow | null> {
-  const environment = await findPublished(env.DB, viewer, nameKeyOf(`${owner}/${name}`));
+  const environment = await findPublished(databaseOf(env), viewer, nameKeyOf(`${owner}/${name}`));
   return environment?.kind === "python" ? environment : null;
 }

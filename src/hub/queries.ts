@@ -6,6 +6,7 @@ import { and, asc, eq, exists, gt, isNull, ne, or, type SQL, sql } from "drizzle
 import { LIMITS } from "../contract/limits.ts";
 import type { PublishedVersion } from "../contract/published-environment.ts";
 import type { Scope } from "../contract/scope.ts";
+import type { Database } from "../kernel/db/database.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { projects } from "../kernel/db/schema.ts";
 import { inOrganization, inProject, unscoped } from "../kernel/db/scoped.ts";
@@ -21,7 +22,7 @@ import {
 } from "./tables.ts";
 import { LATEST } from "./version-names.ts";
 
-const everybody = (database: D1Database) => unscoped(database, "published environments");
+const everybody = (database: Database) => unscoped(database, "published environments");
 
 /** What the project may see: its own, those of its organisation, and what is public. Null sees only what is public. */
 function isVisible(viewer: Scope | null): SQL | undefined {
@@ -34,7 +35,7 @@ function isVisible(viewer: Scope | null): SQL | undefined {
 
 /** `key`: as names are compared. Null also for one that the project may not see. */
 export async function findPublished(
-  database: D1Database,
+  database: Database,
   viewer: Scope | null,
   key: string,
 ): Promise<HubEnvironmentRow | null> {
@@ -56,7 +57,7 @@ export interface Search {
 
 /** What the project may see, or a stranger if it is null, by name. */
 export async function searchPublished(
-  database: D1Database,
+  database: Database,
   viewer: Scope | null,
   { text, owner, after, limit }: Search,
 ): Promise<HubEnvironmentRow[]> {
@@ -79,14 +80,14 @@ export async function searchPublished(
 }
 
 /** An environment whose first publication was cut off has none, and is not shown. */
-function hasVersion(database: D1Database): SQL {
+function hasVersion(database: Database): SQL {
   const { id, environment_id } = hubVersions;
   return exists(everybody(database).select({ id }).from(hubVersions).where(eq(environment_id, hubEnvironments.id)));
 }
 
 /** Versions of an environment, without what is long. At most `LIMITS.publishedVersions`. */
 export async function versionsOf(
-  database: D1Database,
+  database: Database,
   environmentId: string,
 ): Promise<Pick<HubVersionRow, "version" | "digest" | "yanked_at" | "taken_down_at" | "created_at">[]> {
   const { version, digest, yanked_at, taken_down_at, created_at } = hubVersions;
@@ -98,7 +99,7 @@ export async function versionsOf(
 }
 
 /** What a registry lists of all versions that were not taken down, the oldest first. */
-export async function listedVersions(database: D1Database, environmentId: string): Promise<ListedVersion[]> {
+export async function listedVersions(database: Database, environmentId: string): Promise<ListedVersion[]> {
   const { id, version, digest, npm, wheel, description, yanked_at, yank_reason, deprecated, created_at } = hubVersions;
   return await everybody(database)
     .select({ id, version, digest, npm, wheel, description, yanked_at, yank_reason, deprecated, created_at })
@@ -124,7 +125,7 @@ export type ListedVersion = Pick<
 
 /** Whole rows, the newest first, after the version `after`. */
 export async function pageOfVersions(
-  database: D1Database,
+  database: Database,
   environmentId: string,
   after: { readonly created_at: number; readonly id: string } | null,
   limit: number,
@@ -140,7 +141,7 @@ export async function pageOfVersions(
 }
 
 export async function getVersion(
-  database: D1Database,
+  database: Database,
   environmentId: string,
   version: string,
 ): Promise<HubVersionRow | null> {
@@ -154,7 +155,7 @@ export async function getVersion(
 
 /** The version that a run has pinned, also if its project may no longer see it. */
 export async function getPinned(
-  database: D1Database,
+  database: Database,
   key: string,
   version: string,
 ): Promise<{ readonly environment: HubEnvironmentRow; readonly row: HubVersionRow } | null> {
@@ -166,7 +167,7 @@ export async function getPinned(
   return rows[0] ?? null;
 }
 
-export async function tagsOf(database: D1Database, environmentId: string): Promise<ReadonlyMap<string, string>> {
+export async function tagsOf(database: Database, environmentId: string): Promise<ReadonlyMap<string, string>> {
   const { tag, version, environment_id } = hubTags;
   const rows = await everybody(database)
     .select({ tag, version })
@@ -177,21 +178,21 @@ export async function tagsOf(database: D1Database, environmentId: string): Promi
 }
 
 /** The id of the organisation that has this owner name; null if the name is free. */
-export async function ownerOf(database: D1Database, key: string): Promise<string | null> {
+export async function ownerOf(database: Database, key: string): Promise<string | null> {
   const { org_id } = hubOwners;
   const rows = await everybody(database).select({ org_id }).from(hubOwners).where(eq(hubOwners.key, key));
   return rows[0]?.org_id ?? null;
 }
 
 /** The name under which the organisation publishes; null if it has not published yet. */
-export async function ownerName(database: D1Database, orgId: string): Promise<string | null> {
+export async function ownerName(database: Database, orgId: string): Promise<string | null> {
   const rows = await inOrganization(database, orgId).columns({ name: hubOwners.name }, hubOwners);
   return rows[0]?.name ?? null;
 }
 
 /** Takes the name for the organisation, unless it or another one has a name by then. */
 export async function takeOwner(
-  database: D1Database,
+  database: Database,
   orgId: string,
   { name, key, now }: { readonly name: string; readonly key: string; readonly now: number },
 ): Promise<void> {
@@ -199,19 +200,19 @@ export async function takeOwner(
 }
 
 /** Whether the project exists and its deletion has not begun. */
-export async function isOpen(database: D1Database, { orgId, projectId }: Scope): Promise<boolean> {
+export async function isOpen(database: Database, { orgId, projectId }: Scope): Promise<boolean> {
   const open = [eq(projects.id, projectId), isNull(projects.deleted_at)];
   return (await inOrganization(database, orgId).columns({ id: projects.id }, projects, ...open)).length > 0;
 }
 
-export async function countPublished(database: D1Database, orgId: string): Promise<number> {
+export async function countPublished(database: Database, orgId: string): Promise<number> {
   const rows = await inOrganization(database, orgId).columns({ n: sql<number>`count(*)` }, hubEnvironments);
   return rows[0]?.n ?? 0;
 }
 
 /** Adds the environment, unless one of this name exists by then. */
 export async function insertEnvironment(
-  database: D1Database,
+  database: Database,
   orgId: string,
   row: Omit<HubEnvironmentRow, "org_id">,
 ): Promise<void> {
@@ -220,7 +221,7 @@ export async function insertEnvironment(
 
 /** The organisation's own environment with this name, including one that is private to another project. */
 export async function ownEnvironment(
-  database: D1Database,
+  database: Database,
   orgId: string,
   key: string,
 ): Promise<HubEnvironmentRow | null> {
@@ -230,7 +231,7 @@ export async function ownEnvironment(
 
 /** Adds the version and moves the tag to it, and `latest` if it is the newest, all or nothing. False if it exists by then. */
 export async function insertVersion(
-  database: D1Database,
+  database: Database,
   orgId: string,
   row: Omit<
     HubVersionRow,
@@ -274,7 +275,7 @@ export type VersionChanges = Partial<
 >;
 
 export async function updateVersion(
-  database: D1Database,
+  database: Database,
   orgId: string,
   id: string,
   changes: VersionChanges,
@@ -284,7 +285,7 @@ export async function updateVersion(
 
 /** Sets or removes what versions say instead of them to use, all or nothing. `changes`: by the id of the version. */
 export async function deprecateVersions(
-  database: D1Database,
+  database: Database,
   orgId: string,
   changes: ReadonlyMap<string, string | null>,
 ): Promise<void> {
@@ -298,7 +299,7 @@ export async function deprecateVersions(
 type TaggedEnvironment = Pick<HubEnvironmentRow, "id" | "org_id" | "project_id">;
 
 export async function setTag(
-  database: D1Database,
+  database: Database,
   environment: TaggedEnvironment,
   tag: string,
   version: string,
@@ -309,7 +310,7 @@ export async function setTag(
 
 /** Moves `latest` to this version, and describes the environment as it does. */
 export async function moveLatest(
-  database: D1Database,
+  database: Database,
   environment: TaggedEnvironment,
   { version, description }: Pick<HubVersionRow, "version" | "description">,
   now: number,
@@ -323,7 +324,7 @@ export async function moveLatest(
 }
 
 function tagging(
-  database: D1Database,
+  database: Database,
   { id: environment_id, org_id, project_id }: TaggedEnvironment,
   tag: string,
   version: string,
@@ -334,12 +335,7 @@ function tagging(
     .onConflictDoUpdate({ target: [hubTags.environment_id, hubTags.tag], set: { version, updated_at: now } });
 }
 
-export async function deleteTag(
-  database: D1Database,
-  orgId: string,
-  environmentId: string,
-  tag: string,
-): Promise<void> {
+export async function deleteTag(database: Database, orgId: string, environmentId: string, tag: string): Promise<void> {
   await inOrganization(database, orgId).delete(
     hubTags,
     eq(hubTags.environment_id, environmentId),
@@ -347,13 +343,13 @@ export async function deleteTag(
   );
 }
 
-export async function getGrant(database: D1Database, scope: Scope, environmentId: string): Promise<HubGrantRow | null> {
+export async function getGrant(database: Database, scope: Scope, environmentId: string): Promise<HubGrantRow | null> {
   const rows = await inProject(database, scope).select(hubGrants, eq(hubGrants.environment_id, environmentId));
   return rows[0] ?? null;
 }
 
 export async function setGrant(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   grant: Omit<HubGrantRow, "org_id" | "project_id">,
 ): Promise<void> {
@@ -367,7 +363,7 @@ export async function setGrant(
 }
 
 /** For an organisation that is deleted: what others may not use. */
-export async function deletePublished(database: D1Database, orgId: string): Promise<void> {
+export async function deletePublished(database: Database, orgId: string): Promise<void> {
   const own = inOrganization(database, orgId);
   const hidden = () =>
     own.columns({ id: hubEnvironments.id }, hubEnvironments, ne(hubEnvironments.visibility, "public"));

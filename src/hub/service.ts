@@ -9,6 +9,7 @@ import {
 import type { Scope } from "../contract/scope.ts";
 import { withUploadMemory } from "../kernel/dataset/store-rows.ts";
 import { type Body, bytesOf, refusalOfBody } from "../kernel/dataset/upload.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { outlive } from "../kernel/kit/outlive.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
@@ -125,11 +126,11 @@ export async function listVersions(
   const named = await findNamed(env, scope, id);
   if (named === null) return notPublished(id);
   const { environment } = named;
-  const from = after === null ? null : await getVersion(env.DB, environment.id, after.split("@")[1] ?? "");
+  const from = after === null ? null : await getVersion(databaseOf(env), environment.id, after.split("@")[1] ?? "");
   if (after !== null && from === null) return refuse("not_found", `after: no version ${after}`, "after");
   const [rows, tags] = await Promise.all([
-    pageOfVersions(env.DB, environment.id, from, limit + 1),
-    tagsOf(env.DB, environment.id),
+    pageOfVersions(databaseOf(env), environment.id, from, limit + 1),
+    tagsOf(databaseOf(env), environment.id),
   ]);
   return { ok: true, value: rows.map((row) => publishedViewOf(environment, row, tags)) };
 }
@@ -166,13 +167,13 @@ export async function changeVersion(
   if (!own.ok) return own;
   const { environment, wanted } = own.value;
   const version = exactVersion(wanted);
-  const row = version === null ? null : await getVersion(env.DB, environment.id, version);
+  const row = version === null ? null : await getVersion(databaseOf(env), environment.id, version);
   if (row === null) {
     return refuse("not_found", `id: name one version of ${environment.name}, such as ${environment.name}@1.0.0`, "id");
   }
   const changes = changesOf(row, patch, now);
-  if (Object.keys(changes).length > 0) await updateVersion(env.DB, scope.orgId, row.id, changes);
-  const shown = publishedViewOf(environment, { ...row, ...changes }, await tagsOf(env.DB, environment.id));
+  if (Object.keys(changes).length > 0) await updateVersion(databaseOf(env), scope.orgId, row.id, changes);
+  const shown = publishedViewOf(environment, { ...row, ...changes }, await tagsOf(databaseOf(env), environment.id));
   if (patch.yanked !== undefined && patch.yanked !== null)
     await announce(env, scope.orgId, "environment.yanked", shown, now);
   return { ok: true, value: shown };
@@ -202,14 +203,14 @@ export async function moveTag(
   const own = await findOwn(env, scope, id);
   if (!own.ok) return own;
   const { environment } = own.value;
-  if ((await getVersion(env.DB, environment.id, version)) === null) {
+  if ((await getVersion(databaseOf(env), environment.id, version)) === null) {
     return refuse("not_found", `version: ${environment.name} has no version ${version}`, "version");
   }
-  const tags = await tagsOf(env.DB, environment.id);
+  const tags = await tagsOf(databaseOf(env), environment.id);
   if (!tags.has(tag) && tags.size >= LIMITS.publishedTags) {
     return refuse("conflict", `${environment.name} has ${LIMITS.publishedTags} tags, the maximum`, null);
   }
-  await setTag(env.DB, environment, tag, version, now);
+  await setTag(databaseOf(env), environment, tag, version, now);
   return { ok: true, value: { object: "environment_tag", id: tag, name: environment.name, version } };
 }
 
@@ -217,7 +218,7 @@ export async function removeTag(env: Env, scope: Scope, id: string, tag: string)
   const own = await findOwn(env, scope, id);
   if (!own.ok) return own;
   if (tag === LATEST) return refuse("conflict", `tag: ${LATEST} is always there: move it instead`, "tag");
-  await deleteTag(env.DB, scope.orgId, own.value.environment.id, tag);
+  await deleteTag(databaseOf(env), scope.orgId, own.value.environment.id, tag);
   return { ok: true, value: tag };
 }
 
@@ -225,7 +226,7 @@ export async function readGrant(env: Env, scope: Scope, id: string): Promise<Res
   const named = await findNamed(env, scope, id);
   if (named === null) return notPublished(id);
   const { environment } = named;
-  const grant = await getGrant(env.DB, scope, environment.id);
+  const grant = await getGrant(databaseOf(env), scope, environment.id);
   return {
     ok: true,
     value: {
@@ -248,7 +249,12 @@ export async function changeGrant(
 ): Promise<Result<GrantView>> {
   const named = await findNamed(env, scope, id);
   if (named === null) return notPublished(id);
-  await setGrant(env.DB, scope, { environment_id: named.environment.id, needs, granted_by: by, granted_at: now });
+  await setGrant(databaseOf(env), scope, {
+    environment_id: named.environment.id,
+    needs,
+    granted_by: by,
+    granted_at: now,
+  });
   return await readGrant(env, scope, id);
 }
 
@@ -259,15 +265,15 @@ export async function takeDown(
   { reason, now }: { readonly reason: string; readonly now: number },
 ): Promise<Result<PublishedVersion>> {
   const [name = "", version = ""] = id.split("@");
-  const found = await getPinned(env.DB, nameKeyOf(name), version);
+  const found = await getPinned(databaseOf(env), nameKeyOf(name), version);
   if (found === null) return notPublished(id);
   const { environment, row } = found;
   const changes = { taken_down_at: row.taken_down_at ?? now, take_down_reason: reason, stored_bytes: 0 };
   // Written first, so that nothing is loaded once the files go.
-  await updateVersion(env.DB, environment.org_id, row.id, changes);
+  await updateVersion(databaseOf(env), environment.org_id, row.id, changes);
   await env.STORE.delete(Object.values(filesOf(environment, row.id)));
   return {
     ok: true,
-    value: publishedViewOf(environment, { ...row, ...changes }, await tagsOf(env.DB, environment.id)),
+    value: publishedViewOf(environment, { ...row, ...changes }, await tagsOf(databaseOf(env), environment.id)),
   };
 }

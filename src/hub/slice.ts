@@ -1,4 +1,5 @@
 /** The hub: environments that organisations publish, and their code in isolates of its own. */
+import { databaseOf } from "../kernel/db/database.ts";
 import type { Slice } from "../kernel/http/slice.ts";
 import { environments } from "./environments.ts";
 import { npmOperations } from "./npm-routes.ts";
@@ -11,8 +12,8 @@ export const hub: Slice = {
   operations: [...hubOperations, ...npmOperations, ...pythonOperations],
   hooks: {
     environments,
-    closeOrganization: async ({ DB }, orgId, subrequests) => {
-      await subrequests.fetch(() => deletePublished(DB, orgId));
+    closeOrganization: async (env, orgId, subrequests) => {
+      await subrequests.fetch(() => deletePublished(databaseOf(env), orgId));
       return {};
     },
   },

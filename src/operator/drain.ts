@@ -6,6 +6,7 @@
  * granted any, and nothing is in flight, nothing starts until the drain ends.
  */
 
+import { databaseOf } from "../kernel/db/database.ts";
 import { Refusal } from "../kernel/http/errors.ts";
 import { beginDrain, drainingSince, endDrain } from "../kernel/kit/draining.ts";
 import { idsOf, logError } from "../kernel/kit/log.ts";
@@ -42,7 +43,7 @@ export async function resumePage(env: Env, after: string): Promise<Pick<DrainPag
 }
 
 async function pageAfter(env: Env, after: string) {
-  const runs = await listUnfinishedRuns(env.DB, after, RUNS_AT_ONCE);
+  const runs = await listUnfinishedRuns(databaseOf(env), after, RUNS_AT_ONCE);
   return { runs, next: runs.length < RUNS_AT_ONCE ? null : (runs.at(-1)?.id ?? null) };
 }
 

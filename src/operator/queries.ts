@@ -1,6 +1,7 @@
 /** Unfinished runs of every organisation. */
 import { and, gt, isNull } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
+import type { Database } from "../kernel/db/database.ts";
 import { runs } from "../kernel/db/schema.ts";
 import { unscoped } from "../kernel/db/scoped.ts";
 
@@ -10,7 +11,7 @@ export interface UnfinishedRun {
 }
 
 /** In the order of their ids, after `after`; at most `limit`. */
-export async function listUnfinishedRuns(database: D1Database, after: string, limit: number): Promise<UnfinishedRun[]> {
+export async function listUnfinishedRuns(database: Database, after: string, limit: number): Promise<UnfinishedRun[]> {
   const rows = await unscoped(database, "operator")
     .select({ id: runs.id, orgId: runs.org_id, projectId: runs.project_id })
     .from(runs)

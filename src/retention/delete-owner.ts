@@ -6,6 +6,7 @@
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { noteSettingsChanged } from "../kernel/kit/account-hooks.ts";
 import { accountObject, ownerFolder } from "../kernel/kit/names.ts";
 import { minting } from "../kernel/kit/secrets.ts";
@@ -40,13 +41,13 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
       if (!job.counted) {
         const freeing = await freeObjects(slice, scope, job);
         if (freeing !== null) return freeing;
-        const rows = await subrequests.fetch(() => countRowsOfProject(env.DB, scope));
+        const rows = await subrequests.fetch(() => countRowsOfProject(databaseOf(env), scope));
         return goOn({ ...job, counted: true, counts: plus(job.counts, { rows, projects: 1 }) });
       }
       return await deleteRows(slice, scope, job);
     }
     default: {
-      const runs = await subrequests.fetch(() => runsOf(env.DB, scope, RUNS_AT_ONCE));
+      const runs = await subrequests.fetch(() => runsOf(databaseOf(env), scope, RUNS_AT_ONCE));
       for (const id of runs) slice.jobs.add({ id, kind: "run", target_id: id }, job.id, slice.now);
       const freed = await stopProject(env, scope, subrequests);
       if (freed > 0) return goOn({ ...job, counts: plus(job.counts, { rows: freed, objects: freed }) });
@@ -57,7 +58,7 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
 }
 
 async function deleteRows({ env, subrequests }: Slice, scope: Scope, job: Job): Promise<Outcome> {
-  const all = await subrequests.fetch(() => deleteRowsOfProject(env.DB, scope, LIMITS.sliceRows));
+  const all = await subrequests.fetch(() => deleteRowsOfProject(databaseOf(env), scope, LIMITS.sliceRows));
   if (!all) return goOn(job);
   // Isolates may keep its endpoints and secrets.
   await subrequests.object(() => noteSettingsChanged(env, scope.orgId));
@@ -89,12 +90,14 @@ export async function organizationSlice(slice: Slice, orgId: string, job: Job): 
       return await filesSlice(slice, job, ownerFolder({ orgId, projectId: null }), "rows");
     case "rows": {
       if (!job.counted) {
-        const { rows, projects } = await subrequests.fetch(() => countRowsOfOrganization(env.DB, orgId, job.id));
+        const { rows, projects } = await subrequests.fetch(() =>
+          countRowsOfOrganization(databaseOf(env), orgId, job.id),
+        );
         const counts = projects.reduce(plus, plus(job.counts, { rows, objects: 1 }));
         return goOn({ ...job, counted: true, counts });
       }
       await forgetOrganization(env, orgId, subrequests);
-      await subrequests.fetch(() => deleteRowsOfOrganization(env.DB, orgId));
+      await subrequests.fetch(() => deleteRowsOfOrganization(databaseOf(env), orgId));
       return { ...ENDED, counts: job.counts };
     }
     default:
@@ -104,10 +107,10 @@ export async function organizationSlice(slice: Slice, orgId: string, job: Job): 
 
 async function deleteProjects(slice: Slice, orgId: string, job: Job): Promise<Outcome> {
   const { env, subrequests, now } = slice;
-  const projects = await subrequests.fetch(() => projectsOf(env.DB, orgId, PROJECTS_AT_ONCE));
+  const projects = await subrequests.fetch(() => projectsOf(databaseOf(env), orgId, PROJECTS_AT_ONCE));
   for (const projectId of projects) {
     const made = { id: mintId("del", minting(env, now)), requested_by: job.id, created_at: now };
-    const begun = await subrequests.fetch(() => beginProjectDeletion(env.DB, orgId, projectId, made));
+    const begun = await subrequests.fetch(() => beginProjectDeletion(databaseOf(env), orgId, projectId, made));
     if (begun === null || begun.state === "done") continue;
     const owner = { orgId, projectId };
     const order = { id: begun.id, kind: begun.kind, target_id: projectId };

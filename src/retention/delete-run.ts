@@ -8,6 +8,7 @@
  */
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { countRowsOfRun, deleteRowsOfRun } from "../kernel/db/deleted-rows.ts";
 import { rolloutShard, runFolder, runIndexKey, runObject, trainerObject } from "../kernel/kit/names.ts";
 import { evalsOf, hideRun, kindOfRun } from "./deletion-queries.ts";
@@ -42,12 +43,12 @@ export async function runSlice(slice: Slice, scope: Scope, job: Job): Promise<Ou
 async function close(slice: Slice, scope: Scope, job: Job): Promise<Outcome> {
   const { env, subrequests, now } = slice;
   const { target_id: runId } = job;
-  if (job.parent !== null) await subrequests.fetch(() => hideRun(env.DB, scope, runId, now));
+  if (job.parent !== null) await subrequests.fetch(() => hideRun(databaseOf(env), scope, runId, now));
   const { quiet_at, hosts: shards } = await subrequests.object(() => runObject(env, scope, runId).close());
-  const trains = (await subrequests.fetch(() => kindOfRun(env.DB, scope, runId))) === "training";
+  const trains = (await subrequests.fetch(() => kindOfRun(databaseOf(env), scope, runId))) === "training";
   if (trains) {
     await subrequests.object(() => trainerObject(env, scope, runId).free());
-    const evals = await subrequests.fetch(() => evalsOf(env.DB, scope, runId, LIMITS.sliceObjects));
+    const evals = await subrequests.fetch(() => evalsOf(databaseOf(env), scope, runId, LIMITS.sliceObjects));
     for (const id of evals) slice.jobs.add({ id, kind: "run", target_id: id }, job.id, now);
   }
   if (quiet_at === null) return waitUntil(now + Math.min(LONGEST_LOOK_MS, LOOK_MS * 2 ** job.tries));
@@ -70,11 +71,11 @@ async function freeObjects({ env, subrequests, now }: Slice, scope: Scope, job: 
 async function deleteRows({ env, subrequests }: Slice, scope: Scope, job: Job): Promise<Outcome> {
   const { target_id: runId } = job;
   if (!job.counted) {
-    const rows = await subrequests.fetch(() => countRowsOfRun(env.DB, scope, runId));
+    const rows = await subrequests.fetch(() => countRowsOfRun(databaseOf(env), scope, runId));
     return goOn({ ...job, counted: true, counts: plus(job.counts, { rows }) });
   }
   await subrequests.fetch(() => env.STORE.delete(runIndexKey(scope, runId)));
-  await subrequests.fetch(() => deleteRowsOfRun(env.DB, scope, runId));
+  await subrequests.fetch(() => deleteRowsOfRun(databaseOf(env), scope, runId));
   return goOn({ ...job, step: "object" });
 }
 

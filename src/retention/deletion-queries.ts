@@ -6,6 +6,7 @@ import { and, asc, eq, exists, gte, isNull, lt, ne, notExists, type SQL, sql } f
 import { type DeletionKind, type DeletionView, recoverableUntil } from "../contract/deletion.ts";
 import type { RunKind } from "../contract/run.ts";
 import type { Scope } from "../contract/scope.ts";
+import type { Database } from "../kernel/db/database.ts";
 import { type Page, pageOf, seconds } from "../kernel/db/page.ts";
 import { RUNS_LISTED, unfinishedRuns } from "../kernel/db/runs.ts";
 import { type DeletionRow, deletions, runs, trainerTokens } from "../kernel/db/schema.ts";
@@ -30,7 +31,7 @@ export type BegunDeletion = { readonly deletion: DeletionRow | null; readonly us
  * exist, or unfinished runs use it. From here on its Idempotency-Key is free and its trainer's tokens are invalid.
  */
 export async function beginRunDeletion(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   runId: string,
   made: NewDeletion,
@@ -52,7 +53,7 @@ export async function beginRunDeletion(
 }
 
 /** Hides a run that is deleted with something else and has no deletion of its own. */
-export async function hideRun(database: D1Database, scope: Scope, runId: string, now: number): Promise<void> {
+export async function hideRun(database: Database, scope: Scope, runId: string, now: number): Promise<void> {
   const project = inProject(database, scope);
   await project.batch([
     project.update(runs, hidden(now), eq(runs.id, runId), isNull(runs.deleted_at)),
@@ -76,30 +77,30 @@ export interface Whose {
   readonly projectId: string | null;
 }
 
-export async function getDeletion(database: D1Database, whose: Whose, id: string): Promise<DeletionRow | null> {
+export async function getDeletion(database: Database, whose: Whose, id: string): Promise<DeletionRow | null> {
   const rows = await selectDeletions(database, whose, eq(deletions.id, id));
   return rows[0] ?? null;
 }
 
 /** A deletion of any organisation, for the operator: a deleted organisation has no callers left. */
-export async function getAnyDeletion(database: D1Database, id: string): Promise<DeletionRow | null> {
+export async function getAnyDeletion(database: Database, id: string): Promise<DeletionRow | null> {
   const rows = await unscoped(database, "operator").select().from(deletions).where(eq(deletions.id, id));
   return rows[0] ?? null;
 }
 
 /** Deletions ordered by time, then id; at most `page.limit`. */
-export function listDeletions(database: D1Database, whose: Whose, page: Page): Promise<DeletionRow[]> {
+export function listDeletions(database: Database, whose: Whose, page: Page): Promise<DeletionRow[]> {
   return pageOf(deletions, page, (beyond) => selectDeletions(database, whose, beyond));
 }
 
-function selectDeletions(database: D1Database, { orgId, projectId }: Whose, condition: Condition): Rows<DeletionRow> {
+function selectDeletions(database: Database, { orgId, projectId }: Whose, condition: Condition): Rows<DeletionRow> {
   return projectId === null
     ? inOrganization(database, orgId).select(deletions, condition)
     : inProject(database, { orgId, projectId }).select(deletions, condition);
 }
 
 /** Unfinished deletions, the oldest first. */
-export async function unfinishedDeletions(database: D1Database, scope: Scope, limit: number): Promise<DeletionRow[]> {
+export async function unfinishedDeletions(database: Database, scope: Scope, limit: number): Promise<DeletionRow[]> {
   return await inProject(database, scope)
     .select(deletions, ne(deletions.state, "done"))
     .orderBy(asc(deletions.created_at), asc(deletions.id))
@@ -108,7 +109,7 @@ export async function unfinishedDeletions(database: D1Database, scope: Scope, li
 
 /** Stores a deletion's progress. A deletion that is done does not change. */
 export async function noteDeletion(
-  database: D1Database,
+  database: Database,
   orgId: string,
   id: string,
   changes: Pick<DeletionRow, "state" | "counts" | "finished_at">,
@@ -117,13 +118,13 @@ export async function noteDeletion(
 }
 
 /** Null for a run without a row. */
-export async function kindOfRun(database: D1Database, scope: Scope, id: string): Promise<RunKind | null> {
+export async function kindOfRun(database: Database, scope: Scope, id: string): Promise<RunKind | null> {
   const rows = await inProject(database, scope).columns({ kind: runs.kind }, runs, eq(runs.id, id));
   return rows[0]?.kind ?? null;
 }
 
 /** Evals of a training run, at most `limit`, by their Idempotency-Keys, which evals being deleted do not have. */
-export async function evalsOf(database: D1Database, scope: Scope, runId: string, limit: number): Promise<string[]> {
+export async function evalsOf(database: Database, scope: Scope, runId: string, limit: number): Promise<string[]> {
   const key = runs.idempotency_key;
   // `0` is the character after `/`.
   const own = and(gte(key, `${runId}/eval/`), lt(key, `${runId}/eval0`));

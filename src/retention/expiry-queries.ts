@@ -2,6 +2,7 @@
 import { and, asc, eq, inArray, isNotNull, isNull, lt, notExists, sql } from "drizzle-orm";
 import { DEFAULT_RETENTION, type Retention } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
+import type { Database } from "../kernel/db/database.ts";
 import { unfinishedRuns } from "../kernel/db/runs.ts";
 import {
   cachedJudgements,
@@ -16,7 +17,7 @@ import { type Condition, type InProject, inOrganization, inProject, type Project
 import { tablesOf } from "../kernel/db/slice-tables.ts";
 
 /** Null for a project that does not exist or is being deleted. */
-export async function retentionOf(database: D1Database, { orgId, projectId }: Scope): Promise<Retention | null> {
+export async function retentionOf(database: Database, { orgId, projectId }: Scope): Promise<Retention | null> {
   const rows = await inOrganization(database, orgId).columns(
     { retention: projects.retention },
     projects,
@@ -28,7 +29,7 @@ export async function retentionOf(database: D1Database, { orgId, projectId }: Sc
 
 /** Runs that ended before `before` (epoch milliseconds) and are not being deleted: the oldest, at most `limit`. */
 export async function endedRunsBefore(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   before: number,
   limit: number,
@@ -43,7 +44,7 @@ export async function endedRunsBefore(
 
 /** Datasets that no unfinished run uses: the oldest, at most `limit`. */
 export async function datasetsBefore(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   before: number,
   limit: number,
@@ -58,7 +59,7 @@ export async function datasetsBefore(
 
 /** Uploads in parts that began before `before`, finished or not: the oldest, at most `limit`. */
 export async function uploadsBefore(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   before: number,
   limit: number,
@@ -71,26 +72,16 @@ export async function uploadsBefore(
 }
 
 /** Deletes at most `limit` judgements that are older. True: there may be more. */
-export function dropJudgements(database: D1Database, scope: Scope, before: number, limit: number): Promise<boolean> {
+export function dropJudgements(database: Database, scope: Scope, before: number, limit: number): Promise<boolean> {
   return dropSome(inProject(database, scope), cachedJudgements, lt(cachedJudgements.created_at, before), limit);
 }
 
-export function dropIdempotencyKeys(
-  database: D1Database,
-  scope: Scope,
-  before: number,
-  limit: number,
-): Promise<boolean> {
+export function dropIdempotencyKeys(database: Database, scope: Scope, before: number, limit: number): Promise<boolean> {
   return dropSome(inProject(database, scope), idempotencyKeys, lt(idempotencyKeys.created_at, before), limit);
 }
 
 /** Deletes old receipts of the organisation, also those of deleted projects, which have no reconciliation. */
-export async function dropReceipts(
-  database: D1Database,
-  orgId: string,
-  before: number,
-  limit: number,
-): Promise<boolean> {
+export async function dropReceipts(database: Database, orgId: string, before: number, limit: number): Promise<boolean> {
   const owned = inOrganization(database, orgId);
   const gone = and(eq(deletions.state, "done"), lt(deletions.finished_at, before));
   const first = owned.columns({ id: deletions.id }, deletions, gone).limit(limit);
@@ -105,7 +96,7 @@ async function dropSome(owned: InProject, table: ProjectTable, old: Condition, l
 }
 
 /** True while the project has data that will expire some day. */
-export async function hasToExpire(database: D1Database, scope: Scope, kept: Retention): Promise<boolean> {
+export async function hasToExpire(database: Database, scope: Scope, kept: Retention): Promise<boolean> {
   const project = inProject(database, scope);
   const tables: ProjectTable[] = [idempotencyKeys, datasetUploads, deletions, ...tablesOf("expiring")];
   if (kept.runs_days !== null) tables.push(runs);

@@ -7,6 +7,7 @@ import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization, type Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
 import { dropUpload } from "../kernel/dataset/upload-parts.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { deleteUnusedDataset } from "../kernel/db/datasets.ts";
 import { uploadKeys } from "../kernel/kit/names.ts";
 import { minting } from "../kernel/kit/secrets.ts";
@@ -48,10 +49,12 @@ export async function expireSlice(
   now: number,
   subrequests: Subrequests,
 ): Promise<Expiry> {
-  const kept = await subrequests.fetch(() => retentionOf(env.DB, scope));
+  const kept = await subrequests.fetch(() => retentionOf(databaseOf(env), scope));
   if (kept === null) return "gone";
   // Deletions of which this object was not notified, because the process ended right after they were written.
-  for (const { id, kind, target_id } of await subrequests.fetch(() => unfinishedDeletions(env.DB, scope, AT_ONCE))) {
+  for (const { id, kind, target_id } of await subrequests.fetch(() =>
+    unfinishedDeletions(databaseOf(env), scope, AT_ONCE),
+  )) {
     if (kind === "run") jobs.add({ id, kind, target_id }, null, now);
   }
   const answers = await dropAnswers(env, scope, now, LIMITS.sliceRows, subrequests);
@@ -61,7 +64,8 @@ export async function expireSlice(
   const uploads = await deleteUploads(env, scope, now, subrequests);
   if (answers || rows || runs || files || uploads) return "more";
   const waits =
-    (await subrequests.fetch(() => hasToExpire(env.DB, scope, kept))) || (await hasAnswers(env, scope, subrequests));
+    (await subrequests.fetch(() => hasToExpire(databaseOf(env), scope, kept))) ||
+    (await hasAnswers(env, scope, subrequests));
   return waits ? "done" : "idle";
 }
 
@@ -77,16 +81,16 @@ async function dropRows(
   now: number,
   subrequests: Subrequests,
 ): Promise<boolean> {
-  const { DB } = env;
+  const database = databaseOf(env);
   const limit = LIMITS.sliceRows;
-  const keys = () => dropIdempotencyKeys(DB, scope, before(now, idempotency_keys_days), limit);
+  const keys = () => dropIdempotencyKeys(database, scope, before(now, idempotency_keys_days), limit);
   // Keys without a project belong to the organisation; the reconciliation of any of its projects deletes them.
   const shared = ofOrganization(scope.orgId);
   const sharedDays = DEFAULT_RETENTION.idempotency_keys_days;
-  const sharedKeys = () => dropIdempotencyKeys(DB, shared, before(now, sharedDays), limit);
-  const receipts = () => dropReceipts(DB, scope.orgId, before(now, RECEIPT_DAYS), limit);
+  const sharedKeys = () => dropIdempotencyKeys(database, shared, before(now, sharedDays), limit);
+  const receipts = () => dropReceipts(database, scope.orgId, before(now, RECEIPT_DAYS), limit);
   const verdicts = () =>
-    verdicts_days === null ? false : dropJudgements(DB, scope, before(now, verdicts_days), limit);
+    verdicts_days === null ? false : dropJudgements(database, scope, before(now, verdicts_days), limit);
   let more = await expireProject(env, scope, { now, limit }, subrequests);
   for (const drop of [keys, sharedKeys, receipts, verdicts])
     more = (await subrequests.fetch(async () => await drop())) || more;
@@ -103,11 +107,11 @@ async function deleteRuns(
   subrequests: Subrequests,
 ): Promise<boolean> {
   if (days === null) return false;
-  const old = await subrequests.fetch(() => endedRunsBefore(env.DB, scope, before(now, days), AT_ONCE));
+  const old = await subrequests.fetch(() => endedRunsBefore(databaseOf(env), scope, before(now, days), AT_ONCE));
   let begun = 0;
   for (const runId of old) {
     const made = { id: mintId("del", minting(env, now)), requested_by: RETENTION, created_at: now };
-    const { deletion } = await subrequests.fetch(() => beginRunDeletion(env.DB, scope, runId, made));
+    const { deletion } = await subrequests.fetch(() => beginRunDeletion(databaseOf(env), scope, runId, made));
     if (deletion === null) continue;
     begun += 1;
     jobs.add({ id: deletion.id, kind: "run", target_id: runId }, null, now);
@@ -124,9 +128,9 @@ async function deleteDatasets(
   subrequests: Subrequests,
 ): Promise<boolean> {
   if (days === null) return false;
-  const old = await subrequests.fetch(() => datasetsBefore(env.DB, scope, before(now, days), AT_ONCE));
+  const old = await subrequests.fetch(() => datasetsBefore(databaseOf(env), scope, before(now, days), AT_ONCE));
   for (const id of old) {
-    const { deleted } = await subrequests.fetch(() => deleteUnusedDataset(env.DB, scope, id));
+    const { deleted } = await subrequests.fetch(() => deleteUnusedDataset(databaseOf(env), scope, id));
     if (deleted) await subrequests.fetch(() => env.STORE.delete(Object.values(uploadKeys(scope, id))));
   }
   return old.length === AT_ONCE;
@@ -134,7 +138,9 @@ async function deleteDatasets(
 
 /** True: there may be more. */
 async function deleteUploads(env: Env, scope: Scope, now: number, subrequests: Subrequests): Promise<boolean> {
-  const old = await subrequests.fetch(() => uploadsBefore(env.DB, scope, now - UPLOADS_KEPT_MS, UPLOADS_AT_ONCE));
+  const old = await subrequests.fetch(() =>
+    uploadsBefore(databaseOf(env), scope, now - UPLOADS_KEPT_MS, UPLOADS_AT_ONCE),
+  );
   for (const id of old) await dropUpload(env, scope, id, subrequests);
   return old.length === UPLOADS_AT_ONCE;
 }

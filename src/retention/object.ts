@@ -9,6 +9,7 @@
 
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
 import { logError } from "../kernel/kit/log.ts";
 import { notifyOfDays } from "../kernel/kit/slice-hooks.ts";
@@ -164,7 +165,7 @@ export class ProjectObject extends StoredObject implements Serves<ProjectRpc> {
   }
 
   #note(owner: Owner, { id }: Job, changes: Parameters<typeof noteDeletion>[3]): Promise<void> {
-    return noteDeletion(this.env.DB, owner.orgId, id, changes);
+    return noteDeletion(databaseOf(this.env), owner.orgId, id, changes);
   }
 
   #create(of: Owner): void {

@@ -4,6 +4,7 @@
  */
 import { asc, count, eq, inArray, isNull, ne, notExists, or, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
+import type { Database } from "../kernel/db/database.ts";
 import {
   cachedJudgements,
   type DeletionRow,
@@ -31,7 +32,7 @@ import { type NewDeletion, rowOfNew, there } from "./deletion-queries.ts";
 
 /** Closes the project, revokes its keys and writes its deletion; a repeat returns the first. Null: no project. */
 export async function beginProjectDeletion(
-  database: D1Database,
+  database: Database,
   orgId: string,
   projectId: string,
   made: NewDeletion,
@@ -55,7 +56,7 @@ export async function beginProjectDeletion(
 
 /** The same for an organisation. Null also if it has an active key with `operator` and the caller lacks that. */
 export async function beginOrganizationDeletion(
-  database: D1Database,
+  database: Database,
   orgId: string,
   made: NewDeletion & { readonly byOperator: boolean },
 ): Promise<DeletionRow | null> {
@@ -78,7 +79,7 @@ export async function beginOrganizationDeletion(
 }
 
 /** Ids of the organisation's projects, also those being deleted, the oldest first. */
-export async function projectsOf(database: D1Database, orgId: string, limit: number): Promise<string[]> {
+export async function projectsOf(database: Database, orgId: string, limit: number): Promise<string[]> {
   const rows = await inOrganization(database, orgId)
     .columns({ id: projects.id }, projects)
     .orderBy(asc(projects.created_at), asc(projects.id))
@@ -87,7 +88,7 @@ export async function projectsOf(database: D1Database, orgId: string, limit: num
 }
 
 /** Runs of a project, also those being deleted, the oldest first. */
-export async function runsOf(database: D1Database, scope: Scope, limit: number): Promise<string[]> {
+export async function runsOf(database: Database, scope: Scope, limit: number): Promise<string[]> {
   const rows = await inProject(database, scope)
     .columns({ id: runs.id }, runs)
     .orderBy(asc(runs.created_at), asc(runs.id))
@@ -96,7 +97,7 @@ export async function runsOf(database: D1Database, scope: Scope, limit: number):
 }
 
 /** The name of an organisation that is not being deleted; null otherwise. */
-export async function nameOfOrganization(database: D1Database, orgId: string): Promise<string | null> {
+export async function nameOfOrganization(database: Database, orgId: string): Promise<string | null> {
   const rows = await inOrganization(database, orgId).select(organizations, isNull(organizations.deleted_at));
   return rows[0]?.name ?? null;
 }
@@ -117,7 +118,7 @@ function ofProject(): ProjectTable[] {
 }
 
 /** The number of a project's rows, including its own row, without receipts. */
-export async function countRowsOfProject(database: D1Database, scope: Scope): Promise<number> {
+export async function countRowsOfProject(database: Database, scope: Scope): Promise<number> {
   const project = inProject(database, scope);
   const own = inOrganization(database, scope.orgId).columns({ n: count() }, projects, eq(projects.id, scope.projectId));
   const counted = await project.batch([own, ...ofProject().map((table) => project.columns({ n: count() }, table))]);
@@ -125,7 +126,7 @@ export async function countRowsOfProject(database: D1Database, scope: Scope): Pr
 }
 
 /** Deletes at most `limit` rows per table. True: no table has any rows left, and the project's row is deleted. */
-export async function deleteRowsOfProject(database: D1Database, scope: Scope, limit: number): Promise<boolean> {
+export async function deleteRowsOfProject(database: Database, scope: Scope, limit: number): Promise<boolean> {
   const project = inProject(database, scope);
   const receipts = project.delete(deletions, ne(deletions.kind, "project"));
   const gone = await project.batch([
@@ -151,7 +152,7 @@ function ofOrganization(): OrganizationTable[] {
  * The number of rows of an organisation without projects, and the counts of its projects' deletions that `by` started.
  */
 export async function countRowsOfOrganization(
-  database: D1Database,
+  database: Database,
   orgId: string,
   by: string,
 ): Promise<{ readonly rows: number; readonly projects: readonly DeletionRow["counts"][] }> {
@@ -165,7 +166,7 @@ export async function countRowsOfOrganization(
 }
 
 /** Deletes these rows, and all receipts of the organisation except its own. */
-export async function deleteRowsOfOrganization(database: D1Database, orgId: string): Promise<void> {
+export async function deleteRowsOfOrganization(database: Database, orgId: string): Promise<void> {
   const owned = inOrganization(database, orgId);
   await accounts().deleteOwnPeople(database, orgId);
   await owned.batch([

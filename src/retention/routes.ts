@@ -2,6 +2,7 @@
 
 import { DeletionList, DeletionView, OrganizationDeletion } from "../contract/deletion.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { ask, readBody, readQuery } from "../kernel/http/answer.ts";
 import { unwrap } from "../kernel/http/errors.ts";
 import { type ApiContext, type Operation, pathParam, serviceOf } from "../kernel/http/operation.ts";
@@ -100,7 +101,7 @@ function asked(context: ApiContext) {
 /** Lists the deletions of the key's project, or of the whole organisation for a key of the organisation. */
 async function listOf(context: ApiContext): Promise<Response> {
   const { after, limit, order } = readQuery(context, PageQuery);
-  const [database, { orgId, projectId }] = [context.env.DB, context.var.caller];
+  const [database, { orgId, projectId }] = [databaseOf(context.env), context.var.caller];
   const whose = { orgId, projectId };
   const position = await positionOf(after, "a deletion", (id) => getDeletion(database, whose, id));
   const rows = await listDeletions(database, whose, { after: position, limit: limit + 1, order });

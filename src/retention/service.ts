@@ -7,6 +7,7 @@ import type { DeletionView } from "../contract/deletion.ts";
 import { type Caller, permits } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import type { DeletionRow } from "../kernel/db/schema.ts";
 import { accounts } from "../kernel/kit/account-hooks.ts";
 import { idsOf, logError } from "../kernel/kit/log.ts";
@@ -37,7 +38,7 @@ export async function deleteRun(
   const made = { id: mintId("del", minting(env, now)), requested_by: who, created_at: now };
   let deletion: DeletionRow | null = null;
   const begun = await deleteUnused(env, scope, async () => {
-    const { deletion: found, usedBy } = await beginRunDeletion(env.DB, scope, id, made);
+    const { deletion: found, usedBy } = await beginRunDeletion(databaseOf(env), scope, id, made);
     deletion = found;
     return { deleted: found !== null, usedBy };
   });
@@ -70,7 +71,7 @@ export async function deleteProject(
   const id = (await accounts().projectId(env, orgId, nameOrId)) ?? nameOrId;
   if (own !== null) return id === own ? tooNarrow("a project") : notFound("project", nameOrId);
   const made = { id: mintId("del", minting(env, now)), requested_by: who, created_at: now };
-  const deletion = await beginProjectDeletion(env.DB, orgId, id, made);
+  const deletion = await beginProjectDeletion(databaseOf(env), orgId, id, made);
   return deletion === null ? notFound("project", nameOrId) : { ok: true, value: await goOn(env, deletion) };
 }
 
@@ -82,14 +83,14 @@ export async function deleteOrganization(
   now: number,
 ): Promise<Result<DeletionView>> {
   if (projectId !== null) return tooNarrow("an organisation");
-  const name = await nameOfOrganization(env.DB, orgId);
+  const name = await nameOfOrganization(databaseOf(env), orgId);
   if (name === null) return notFound("organization", orgId);
   if (confirm !== name) return refuse("invalid_request", "confirm: is not the organisation's name", "confirm");
   const byOperator = permits(permissions, "operator");
   const made = { id: mintId("del", minting(env, now)), requested_by: who, created_at: now, byOperator };
-  const deletion = await beginOrganizationDeletion(env.DB, orgId, made);
+  const deletion = await beginOrganizationDeletion(databaseOf(env), orgId, made);
   if (deletion !== null) return { ok: true, value: await goOn(env, deletion) };
-  const gone = (await nameOfOrganization(env.DB, orgId)) === null;
+  const gone = (await nameOfOrganization(databaseOf(env), orgId)) === null;
   return gone ? notFound("organization", orgId) : ofOperator();
 }
 
@@ -110,7 +111,9 @@ export async function readDeletion(
 ): Promise<Result<DeletionView>> {
   if (readId(env, id)?.kind !== "deletion") return notFound("deletion", id);
   const any = permits(permissions, "operator");
-  const deletion = await (any ? getAnyDeletion(env.DB, id) : getDeletion(env.DB, { orgId, projectId }, id));
+  const deletion = await (any
+    ? getAnyDeletion(databaseOf(env), id)
+    : getDeletion(databaseOf(env), { orgId, projectId }, id));
   return deletion === null ? notFound("deletion", id) : { ok: true, value: await goOn(env, deletion) };
 }
 

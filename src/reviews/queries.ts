@@ -3,6 +3,7 @@ import { and, asc, count, eq, exists, isNull, type SQL, sql } from "drizzle-orm"
 import { LIMITS } from "../contract/limits.ts";
 import type { RowReview } from "../contract/row-review.ts";
 import type { Scope } from "../contract/scope.ts";
+import type { Database } from "../kernel/db/database.ts";
 import { insertOnce } from "../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../kernel/db/page.ts";
 import { runs } from "../kernel/db/schema.ts";
@@ -18,7 +19,7 @@ export type ReviewText = Pick<ReviewRow, "mark" | "note" | "values" | "why" | "u
  * `taken`: the reviewer already has a review of the rollout; `gone`: the run does not exist, or it or the rollout has
  * the maximum number of reviews.
  */
-export async function insertReview(database: D1Database, scope: Scope, review: NewReview) {
+export async function insertReview(database: Database, scope: Scope, review: NewReview) {
   const project = inProject(database, scope);
   const run = project.columns({ id: runs.id }, runs, eq(runs.id, review.run_id), isNull(runs.deleted_at));
   const ofRun = project.columns({ n: count() }, reviews, eq(reviews.run_id, review.run_id));
@@ -29,7 +30,7 @@ export async function insertReview(database: D1Database, scope: Scope, review: N
 
 /** Null if the reviewer has no review of the rollout. */
 export async function updateReview(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   { rolloutId, who }: { readonly rolloutId: string; readonly who: string },
   changes: ReviewText,
@@ -41,7 +42,7 @@ export async function updateReview(
 
 /** Returns the id of the deleted review; null if there is none. */
 export async function deleteReview(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   rolloutId: string,
   who: string,
@@ -51,14 +52,14 @@ export async function deleteReview(
   return rows[0]?.id ?? null;
 }
 
-export async function findReview(database: D1Database, scope: Scope, id: string): Promise<ReviewRow | null> {
+export async function findReview(database: Database, scope: Scope, id: string): Promise<ReviewRow | null> {
   const rows = await inProject(database, scope).select(reviews, eq(reviews.id, id));
   return rows[0] ?? null;
 }
 
 /** Reviews of the run, or of one rollout, ordered by creation time, then id; at most `page.limit`. */
 export async function listReviews(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   { runId, rolloutId }: { readonly runId: string; readonly rolloutId?: string },
   page: Page,
@@ -71,7 +72,7 @@ export type ReviewValues = Pick<ReviewRow, "id" | "created_at" | "rollout_id" | 
 
 /** The same of a run, without the texts. */
 export async function listReviewValues(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   runId: string,
   page: Page,
@@ -86,7 +87,7 @@ export async function listReviewValues(
 export type ReviewMarks = Pick<ReviewRow, "rollout_id" | "created_by" | "mark">;
 
 /** Of all reviews of the run: at most `LIMITS.reviewsPerRun`. */
-export async function listReviewMarks(database: D1Database, scope: Scope, runId: string): Promise<ReviewMarks[]> {
+export async function listReviewMarks(database: Database, scope: Scope, runId: string): Promise<ReviewMarks[]> {
   const { rollout_id, created_by, mark } = reviews;
   const ofRun = eq(reviews.run_id, runId);
   return await inProject(database, scope).columns({ rollout_id, created_by, mark }, reviews, ofRun);
@@ -94,7 +95,7 @@ export async function listReviewMarks(database: D1Database, scope: Scope, runId:
 
 /** How many characters the reviews of each of these rollouts have; a rollout without reviews is not in it. */
 export async function reviewSizes(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   rolloutIds: readonly string[],
 ): Promise<{ readonly rollout_id: string; readonly characters: number }[]> {
@@ -106,7 +107,7 @@ export async function reviewSizes(
 
 /** All reviews of these rollouts, the oldest first. Ask for their sizes first. */
 export async function reviewsOfRollouts(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   rolloutIds: readonly string[],
 ): Promise<ReviewRow[]> {
@@ -121,7 +122,7 @@ function isAmong(rolloutIds: readonly string[]): SQL {
 
 /** How many reviews each of these runs has. A run without reviews, and one that does not exist, is not in it. */
 export async function countReviews(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   runIds: readonly string[],
 ): Promise<{ readonly run_id: string; readonly reviews: number }[]> {

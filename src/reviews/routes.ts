@@ -3,6 +3,7 @@ import { AgreementQuery, AgreementSummaryList, RunAgreement } from "../contract/
 import { Deleted } from "../contract/endpoint.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
 import type { Scope } from "../contract/scope.ts";
+import type { Database } from "../kernel/db/database.ts";
 import type { Page } from "../kernel/db/page.ts";
 import { getRun } from "../kernel/db/runs.ts";
 import { answer, ask, readBody, readQuery, storedRow } from "../kernel/http/answer.ts";
@@ -103,6 +104,6 @@ async function replyWith(
   context: ApiContext,
   of: { readonly runId: string; readonly rolloutId?: string },
 ): Promise<Response> {
-  const list = (database: D1Database, scope: Scope, page: Page) => listReviews(database, scope, of, page);
+  const list = (database: Database, scope: Scope, page: Page) => listReviews(database, scope, of, page);
   return await listReply(context, "a review", findReview, list, reviewViewOf);
 }

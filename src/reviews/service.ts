@@ -6,6 +6,7 @@ import type { ReviewValue } from "../contract/row-review.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
 import type { Rating } from "../core/statistics/kappa.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import type { Position } from "../kernel/db/page.ts";
 import { getRun } from "../kernel/db/runs.ts";
 import { minting } from "../kernel/kit/secrets.ts";
@@ -63,16 +64,16 @@ export async function putReview(
     ...{ id: mintId("rev", minting(env, now)), run_id: run.id, rollout_id: rolloutId, created_by: who },
     ...{ ...text, created_at: now },
   };
-  const kept = await insertReview(env.DB, scope, review);
+  const kept = await insertReview(databaseOf(env), scope, review);
   if (kept === "inserted") return { ok: true, value: reviewViewOf(review) };
-  const updated = await updateReview(env.DB, scope, { rolloutId, who }, text);
+  const updated = await updateReview(databaseOf(env), scope, { rolloutId, who }, text);
   if (updated !== null) return { ok: true, value: reviewViewOf(updated) };
   return await whyNone(env, scope, run.id, rolloutId);
 }
 
 /** The run was deleted, or it or the rollout has the maximum number of reviews. */
 async function whyNone(env: Env, scope: Scope, runId: string, rolloutId: string): Promise<Result<never>> {
-  if ((await getRun(env.DB, scope, runId)) === null) return notFound("rollout", rolloutId);
+  if ((await getRun(databaseOf(env), scope, runId)) === null) return notFound("rollout", rolloutId);
   return refuse(
     "conflict",
     `${rolloutId} already has ${LIMITS.reviewsPerRollout} reviews, or its run ${LIMITS.reviewsPerRun}, the maximum`,
@@ -149,7 +150,7 @@ export async function removeReview(
   rolloutId: string,
   who: string,
 ): Promise<Result<{ object: "review"; id: string; deleted: true }>> {
-  const id = await deleteReview(env.DB, scope, rolloutId, who);
+  const id = await deleteReview(databaseOf(env), scope, rolloutId, who);
   if (id === null) return refuse("not_found", `you have no review of rollout ${rolloutId}`, "id");
   return { ok: true, value: { object: "review", id, deleted: true } };
 }
@@ -157,13 +158,13 @@ export async function removeReview(
 /** The run of a rollout whose reviews are listed. */
 export async function findReviewed(env: Env, scope: Scope, rolloutId: string): Promise<Result<{ runId: string }>> {
   const place = placeOfId(env, rolloutId);
-  const record = place === null ? null : await getRun(env.DB, scope, place.runId);
+  const record = place === null ? null : await getRun(databaseOf(env), scope, place.runId);
   return record === null ? notFound("rollout", rolloutId) : { ok: true, value: { runId: record.run.id } };
 }
 
 /** At most `LIMITS.reviewsPerRun` reviews are read, `READ_AT_ONCE` in a statement. */
 export async function readAgreement(env: Env, scope: Scope, runId: string): Promise<Result<RunAgreement>> {
-  const record = await getRun(env.DB, scope, runId);
+  const record = await getRun(databaseOf(env), scope, runId);
   if (record === null) return notFound("run", runId);
   const { report, spec } = record.run;
   const compared = new ComparedValues();
@@ -190,7 +191,7 @@ export async function readAgreement(env: Env, scope: Scope, runId: string): Prom
 async function readValues(env: Env, scope: Scope, runId: string, each: (review: ReviewValues) => void) {
   let read = 0;
   for (let after: Position | null = null; ; ) {
-    const page = await listReviewValues(env.DB, scope, runId, { after, limit: READ_AT_ONCE, order: "asc" });
+    const page = await listReviewValues(databaseOf(env), scope, runId, { after, limit: READ_AT_ONCE, order: "asc" });
     page.forEach(each);
     read += page.length;
     after = page.at(-1) ?? null;
@@ -204,7 +205,7 @@ async function readValues(env: Env, scope: Scope, runId: string, each: (review: 
  */
 export async function readAgreements(env: Env, scope: Scope, runIds: readonly string[]): Promise<AgreementSummaryList> {
   const asked = [...new Set(runIds)];
-  const counted = await countReviews(env.DB, scope, asked);
+  const counted = await countReviews(databaseOf(env), scope, asked);
   const counts = new Map(counted.map(({ run_id, reviews }) => [run_id, reviews]));
   const data: AgreementSummary[] = [];
   let left: number = LIMITS.reviewsPerRun;

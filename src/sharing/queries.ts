@@ -2,6 +2,7 @@
 import { and, count, eq, exists, gt, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
+import type { Database } from "../kernel/db/database.ts";
 import { insertOnce, type Kept, type Remembered } from "../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../kernel/db/page.ts";
 import { organizations, projects, type RunRow, runs } from "../kernel/db/schema.ts";
@@ -13,7 +14,7 @@ export type NewReportLink = Omit<ReportLinkRow, "org_id" | "project_id">;
 
 /** `gone`: the run does not exist, or has the maximum number of links. */
 export async function insertReportLink(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   link: NewReportLink,
   made: Remembered | null,
@@ -30,14 +31,14 @@ function isThere(project: InProject, runId: string): SQL {
   return exists(project.columns({ id: runs.id }, runs, eq(runs.id, runId), isNull(runs.deleted_at)));
 }
 
-export async function findReportLink(database: D1Database, scope: Scope, id: string): Promise<ReportLinkRow | null> {
+export async function findReportLink(database: Database, scope: Scope, id: string): Promise<ReportLinkRow | null> {
   const rows = await inProject(database, scope).select(reportLinks, eq(reportLinks.id, id));
   return rows[0] ?? null;
 }
 
 /** Links of the run, ordered by creation time, then id; at most `page.limit`. */
 export async function listReportLinks(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   runId: string,
   page: Page,
@@ -47,14 +48,14 @@ export async function listReportLinks(
 }
 
 /** Returns false if there is no such link. */
-export async function deleteReportLink(database: D1Database, scope: Scope, id: string): Promise<boolean> {
+export async function deleteReportLink(database: Database, scope: Scope, id: string): Promise<boolean> {
   const rows = await inProject(database, scope).delete(reportLinks, eq(reportLinks.id, id)).returning();
   return rows.length > 0;
 }
 
 /** Deletes at most `limit` links of a project that ended before. True: there may be more. */
 export async function dropReportLinks(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   before: number,
   limit: number,
@@ -70,7 +71,7 @@ export async function dropReportLinks(
  * link, or the run, project or organisation is deleted or being deleted.
  */
 export async function findSharedRun(
-  database: D1Database,
+  database: Database,
   hash: string,
 ): Promise<({ readonly run: RunRow } & Pick<ReportLinkRow, "created_by" | "expires_at">) | null> {
   const rows = await unscoped(database, "report link by hash")

@@ -3,6 +3,7 @@
 import { Deleted } from "../contract/endpoint.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
 import type { Scope } from "../contract/scope.ts";
+import { type Database, databaseOf } from "../kernel/db/database.ts";
 import type { Page } from "../kernel/db/page.ts";
 import { getRun } from "../kernel/db/runs.ts";
 import { CREATED_HEADERS, creationReply, readCreation, readQuery, storedRow } from "../kernel/http/answer.ts";
@@ -87,13 +88,13 @@ async function createOne(context: ApiContext): Promise<Response> {
 async function listOfRun(context: ApiContext): Promise<Response> {
   readQuery(context, PageQuery);
   const { run } = await storedRow(context, "run", getRun);
-  const list = (database: D1Database, scope: Scope, page: Page) => listReportLinks(database, scope, run.id, page);
+  const list = (database: Database, scope: Scope, page: Page) => listReportLinks(database, scope, run.id, page);
   return await listReply(context, "a link", findReportLink, list, reportLinkViewOf);
 }
 
 async function deleteOne(context: ApiContext): Promise<Response> {
   const id = pathParam(context, "id");
-  if (await deleteReportLink(context.env.DB, context.var.scope, id)) {
+  if (await deleteReportLink(databaseOf(context.env), context.var.scope, id)) {
     return context.json({ object: "report_link", id, deleted: true });
   }
   throw new Refusal({ code: "not_found", message: `no report link ${id}`, param: "id" });

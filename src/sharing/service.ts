@@ -6,6 +6,7 @@ import type { RunReport } from "../contract/report.ts";
 import { type Histogram, HistogramQuery } from "../contract/rollout-list.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId, mintToken } from "../core/ids.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { getRun, runViewOf } from "../kernel/db/runs.ts";
 import type { RunRow } from "../kernel/db/schema.ts";
@@ -42,9 +43,9 @@ export async function createReportLink(
   };
   const made = await createInProject(env, scope, hashedWith(runId, given), {
     operation: "createReportLink",
-    find: (id) => findReportLink(env.DB, scope, id),
+    find: (id) => findReportLink(databaseOf(env), scope, id),
     make: async () => ({ ok: true, value: link }),
-    insert: (row, key) => insertReportLink(env.DB, scope, row, key),
+    insert: (row, key) => insertReportLink(databaseOf(env), scope, row, key),
     refusals: { taken: keyReused, gone: () => whyNone(env, scope, runId) },
   });
   if (!made.ok) return made;
@@ -56,7 +57,7 @@ export async function createReportLink(
 
 /** The run does not exist, or has the maximum number of links. */
 async function whyNone(env: Env, scope: Scope, runId: string): Promise<Result<never>> {
-  if ((await getRun(env.DB, scope, runId)) === null) return notFound("run", runId);
+  if ((await getRun(databaseOf(env), scope, runId)) === null) return notFound("run", runId);
   return refuse(
     "conflict",
     `${runId} already has ${LIMITS.reportLinksPerRun} links, the maximum: revoke some first`,
@@ -82,7 +83,7 @@ export async function readSharedReport(env: Env, token: string, now: number): Pr
   const hash = sha256Hex(token);
   const known = remembered.get(hash);
   if (known !== undefined && known.until > now) return known.ends > now ? known.report : null;
-  const found = await findSharedRun(env.DB, hash);
+  const found = await findSharedRun(databaseOf(env), hash);
   const isOpen = found !== null && found.expires_at > now && (await isStillGiven(env, found, now));
   const report = isOpen ? await reportOf(env, found) : null;
   remembered.set(hash, { report, ends: found?.expires_at ?? now, until: now + REMEMBERED_MS });

@@ -1,4 +1,5 @@
 /** Links with which anybody can read a run's report. */
+import { databaseOf } from "../kernel/db/database.ts";
 import type { Slice } from "../kernel/http/slice.ts";
 import { dropReportLinks } from "./queries.ts";
 import { reportLinkOperations } from "./routes.ts";
@@ -6,6 +7,6 @@ import { reportLinks } from "./tables.ts";
 
 export const sharing: Slice = {
   operations: reportLinkOperations,
-  hooks: { expireProject: ({ DB }, scope, now, limit) => dropReportLinks(DB, scope, now, limit) },
+  hooks: { expireProject: (env, scope, now, limit) => dropReportLinks(databaseOf(env), scope, now, limit) },
   tables: { ofProject: [reportLinks], ofRun: [reportLinks], expiring: [reportLinks] },
 };

@@ -7,6 +7,7 @@
  */
 
 import type { Trajectory } from "../contract/trajectory.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { addTotal } from "../kernel/db/totals.ts";
 import { wayOut } from "../kernel/kit/address.ts";
 import { idsOf, logError } from "../kernel/kit/log.ts";
@@ -48,7 +49,7 @@ export async function exportSpans(
     const { dropped, error } = await sendAll(collectorOf(env), trace, known, subrequests, env.OTLP_CONTENT === "true");
     if (dropped === 0) return;
     logError("spans dropped", { ...idsOf(message), segment: message.segment, count: dropped }, new Error(error));
-    await subrequests.fetch(() => addTotal(env.DB, "spans_dropped", dropped));
+    await subrequests.fetch(() => addTotal(databaseOf(env), "spans_dropped", dropped));
   } catch (thrown) {
     logError("spans cannot be exported", { ...idsOf(message), segment: message.segment }, thrown);
   }

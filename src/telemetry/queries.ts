@@ -1,6 +1,7 @@
 /** Counts of the deployment. The cost of each statement depends on current work, never on the number of past runs. */
 import { isNull, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
+import type { Database } from "../kernel/db/database.ts";
 import { runs, totals } from "../kernel/db/schema.ts";
 import { unscoped } from "../kernel/db/scoped.ts";
 
@@ -27,7 +28,7 @@ export interface EndpointInUse {
   readonly of: number;
 }
 
-export async function countUnfinishedRuns(database: D1Database): Promise<UnfinishedRuns[]> {
+export async function countUnfinishedRuns(database: Database): Promise<UnfinishedRuns[]> {
   const sumOf = (path: string) => sql<number>`coalesce(sum(${runs.counts} ->> ${path}), 0)`;
   return await unscoped(database, "operator")
     .select({
@@ -42,7 +43,7 @@ export async function countUnfinishedRuns(database: D1Database): Promise<Unfinis
 }
 
 /** Counts of ended and unfinished runs, read at one point in time: the sums never decrease. */
-export async function readTotals(database: D1Database): Promise<Total[]> {
+export async function readTotals(database: Database): Promise<Total[]> {
   const going = sql`${runs.finished_at} is null`;
   return await unscoped(database, "operator").all<Total>(sql`
     select kind, name, sum(n) as n from (
@@ -59,7 +60,7 @@ export async function readTotals(database: D1Database): Promise<Total[]> {
  * unfinished runs first, at most `limit`.
  */
 export async function listEndpointsInUse(
-  database: D1Database,
+  database: Database,
   { since, limit }: { readonly since: number; readonly limit: number },
 ): Promise<EndpointInUse[]> {
   const lately = sql`(${runs.finished_at} is null or ${runs.finished_at} > ${since})`;

@@ -8,6 +8,7 @@
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "../contract/errors.ts";
 import { RUN_STATUSES } from "../contract/run.ts";
 import { ROLLOUT_SCHEMA } from "../contract/trajectory.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { logError } from "../kernel/kit/log.ts";
 import { endpointObject } from "../kernel/kit/names.ts";
 import { Subrequests } from "../kernel/kit/subrequests.ts";
@@ -80,8 +81,8 @@ function build(): Family[] {
 
 async function readDatabase(env: Env, reads: Reads): Promise<Family[]> {
   const [unfinished, totals] = await Promise.all([
-    reads.of("database", () => countUnfinishedRuns(env.DB)),
-    reads.of("database", () => readTotals(env.DB)),
+    reads.of("database", () => countUnfinishedRuns(databaseOf(env))),
+    reads.of("database", () => readTotals(databaseOf(env))),
   ]);
   const sumOf = (state: "pending" | "in_flight") => {
     const value = (unfinished ?? []).reduce((sum, row) => sum + row[state], 0);
@@ -151,7 +152,7 @@ async function readQueues(env: Env, reads: Reads, now: number): Promise<Family[]
 
 async function readEndpoints(env: Env, reads: Reads, now: number): Promise<Family[]> {
   const choice = { since: now - USED_LATELY_MS, limit: MOST_ENDPOINTS };
-  const listed = await reads.of("endpoints", () => listEndpointsInUse(env.DB, choice));
+  const listed = await reads.of("endpoints", () => listEndpointsInUse(databaseOf(env), choice));
   if (listed === null) return [];
   const read = (await Promise.all(listed.map((one) => readLatencies(env, reads, one)))).filter((one) => one !== null);
   return [

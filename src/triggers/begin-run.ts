@@ -1,6 +1,7 @@
 /** Starts the run of a delivery, once: with the trigger's current settings, for the owner of the trigger's runs. */
 import type { RunRequest } from "../contract/run.ts";
 import type { Scope } from "../contract/scope.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { accounts } from "../kernel/kit/account-hooks.ts";
 import type { CreateOptions } from "../kernel/kit/idempotency.ts";
 import { keyedHashes, sha256Hex } from "../kernel/kit/secrets.ts";
@@ -28,7 +29,7 @@ export async function beginRun(
   { delivery_id, filling, origin }: Pick<Pending, "delivery_id" | "filling" | "origin">,
   { accept, now }: { readonly accept: AcceptRun; readonly now: number },
 ): Promise<Result<string>> {
-  const trigger = await getTrigger(env.DB, scope, trigger_id);
+  const trigger = await getTrigger(databaseOf(env), scope, trigger_id);
   if (trigger === null) return refuse("not_found", "the trigger was deleted", null);
   if (trigger.disabled_at !== null) return triggerDisabled();
   const payer = await accounts().whoStillMay(env, scope, trigger.created_by, "runs:write", now);

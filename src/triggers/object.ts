@@ -10,6 +10,7 @@
  */
 
 import { LIMITS } from "../contract/limits.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { getRun } from "../kernel/db/runs.ts";
 import { accounts } from "../kernel/kit/account-hooks.ts";
 import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
@@ -157,7 +158,7 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
   /** The schedule that the trigger has now. `change`: the announced change that has been made. */
   async #readSchedule(of: TriggerPlace, change: string | null = null): Promise<void> {
     const read = this.#schedule.beginRead(change, this.now());
-    const trigger = await getTrigger(this.env.DB, of.scope, of.trigger_id);
+    const trigger = await getTrigger(databaseOf(this.env), of.scope, of.trigger_id);
     if (this.#tombstone.stands) return;
     const wanted = trigger?.disabled_at === null ? trigger.schedule : null;
     this.#schedule.set(wanted, read, this.now());
@@ -187,7 +188,7 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
 
   /** The trigger, if it still has this schedule. Otherwise its new one is taken over. */
   async #scheduled(of: TriggerPlace, { schedule }: Armed): Promise<TriggerRow | null> {
-    const trigger = await getTrigger(this.env.DB, of.scope, of.trigger_id);
+    const trigger = await getTrigger(databaseOf(this.env), of.scope, of.trigger_id);
     const wanted = trigger?.disabled_at === null ? trigger.schedule : null;
     if (wanted !== null && isSame(wanted, schedule)) return trigger;
     await this.#readSchedule(of);
@@ -299,7 +300,7 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
     this.#advancing = true;
     this.#lookedAt = this.now();
     try {
-      const trigger = await getTrigger(this.env.DB, of.scope, of.trigger_id);
+      const trigger = await getTrigger(databaseOf(this.env), of.scope, of.trigger_id);
       if (trigger?.concurrency === "allow") {
         for (const { serial } of this.#store.pending("waiting", BEGUN_AT_ONCE)) this.#accept(serial);
       } else if (this.#store.count("accepted") === 0 && (await this.#hasEnded(of))) {
@@ -324,7 +325,7 @@ export abstract class TriggerObject extends StoredObject implements Serves<Trigg
   async #hasEnded({ scope }: TriggerPlace): Promise<boolean> {
     const going = this.#store.going();
     if (going === null) return true;
-    const record = await getRun(this.env.DB, scope, going);
+    const record = await getRun(databaseOf(this.env), scope, going);
     if (record !== null && !ENDED.includes(record.run.status)) {
       this.#looks += 1;
       return false;

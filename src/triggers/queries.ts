@@ -2,6 +2,7 @@
 import { and, eq, isNull } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
+import type { Database } from "../kernel/db/database.ts";
 import { insertWithin, type Kept, type Remembered } from "../kernel/db/idempotency-keys.ts";
 import { namedRows } from "../kernel/db/named-rows.ts";
 import { seconds } from "../kernel/db/page.ts";
@@ -15,7 +16,7 @@ export type NewTrigger = Omit<TriggerRow, "org_id" | "project_id">;
 export type TriggerChanges = Partial<Omit<NewTrigger, "id" | "scheme" | "created_at">> & Pick<NewTrigger, "updated_at">;
 
 /** By id alone, since a delivery names no project. Null if there is none, or its project is being deleted. */
-export async function triggerAnywhere(database: D1Database, id: string): Promise<TriggerRow | null> {
+export async function triggerAnywhere(database: Database, id: string): Promise<TriggerRow | null> {
   const rows = await unscoped(database, "trigger by id")
     .select({ trigger: triggers })
     .from(triggers)
@@ -27,20 +28,20 @@ export async function triggerAnywhere(database: D1Database, id: string): Promise
 
 export const { find: findTrigger, list: listTriggers, update: updateTrigger } = namedRows(triggers);
 
-export async function getTrigger(database: D1Database, scope: Scope, id: string): Promise<TriggerRow | null> {
+export async function getTrigger(database: Database, scope: Scope, id: string): Promise<TriggerRow | null> {
   const rows = await inProject(database, scope).select(triggers, eq(triggers.id, id));
   return rows[0] ?? null;
 }
 
 /** Ids of a project's triggers, at most `limit`. */
-export async function someTriggers(database: D1Database, scope: Scope, limit: number): Promise<string[]> {
+export async function someTriggers(database: Database, scope: Scope, limit: number): Promise<string[]> {
   const rows = await inProject(database, scope).columns({ id: triggers.id }, triggers).limit(limit);
   return rows.map(({ id }) => id);
 }
 
 /** `full`: the project has the maximum number of triggers. */
 export function insertTrigger(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   trigger: NewTrigger,
   made: Remembered | null,
@@ -48,7 +49,7 @@ export function insertTrigger(
   return insertWithin(database, scope, triggers, trigger, made, { atMost: LIMITS.triggersPerProject });
 }
 
-export async function deleteTrigger(database: D1Database, scope: Scope, id: string): Promise<void> {
+export async function deleteTrigger(database: Database, scope: Scope, id: string): Promise<void> {
   await inProject(database, scope).delete(triggers, eq(triggers.id, id));
 }
 

@@ -2,6 +2,7 @@
 import { parseKeepingNumbers } from "../contract/exact-json.ts";
 import type { Json, JsonObject } from "../contract/json.ts";
 import type { Scope } from "../contract/scope.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { LruCache } from "../kernel/kit/caches.ts";
 import { PROCESS_SCHEDULER } from "../kernel/kit/fair-scheduler.ts";
 import { openSealed } from "../kernel/kit/sealed-values.ts";
@@ -42,7 +43,7 @@ export async function findHook(
   if (readId(env, id)?.kind !== "trigger") return null;
   const known = mayBeOld ? read.get(id) : undefined;
   if (known !== undefined && now - known.at < READ_MS) return known.trigger;
-  const trigger = await triggerAnywhere(env.DB, id);
+  const trigger = await triggerAnywhere(databaseOf(env), id);
   read.set(id, { trigger, at: now });
   return trigger;
 }
@@ -76,7 +77,7 @@ export async function testTrigger(
   { payload, body, headers }: TriggerTestRequest,
   now: number,
 ): Promise<Result<TriggerTest>> {
-  const trigger = await findTrigger(env.DB, scope, nameOrId);
+  const trigger = await findTrigger(databaseOf(env), scope, nameOrId);
   if (trigger === null) return notFound("trigger", nameOrId);
   const text = body ?? JSON.stringify(payload);
   const said = { object: "trigger_test", verified: null, delivery_id: null, event: null } as const;

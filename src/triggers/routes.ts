@@ -1,6 +1,7 @@
 /** Routes for triggers, and the addresses where other platforms' webhooks start runs. */
 import * as z from "zod";
 import { AnyObject, EXAMPLE, PageLimit, wholeNumber } from "../contract/primitives.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { answer, ask, readBody, readQuery } from "../kernel/http/answer.ts";
 import { Refusal, unwrap } from "../kernel/http/errors.ts";
@@ -46,7 +47,7 @@ export const triggerOperations: readonly Operation[] = [
     permissions: { read: "triggers:read", write: "triggers:write" },
     schema: TriggerView,
     example: EXAMPLE.trigger,
-    find: ({ env, var: { scope } }, nameOrId) => findTrigger(env.DB, scope, nameOrId),
+    find: ({ env, var: { scope } }, nameOrId) => findTrigger(databaseOf(env), scope, nameOrId),
     show: (context, triggers) =>
       triggers.map((trigger) => triggerViewOf(trigger, originOf(context), context.var.now())),
     create: {
@@ -62,7 +63,7 @@ export const triggerOperations: readonly Operation[] = [
     list: {
       summary: "List triggers",
       reply: { description: "One page of triggers, without their secrets", schema: TriggerList },
-      run: ({ env, var: { scope } }, page) => listTriggers(env.DB, scope, page),
+      run: ({ env, var: { scope } }, page) => listTriggers(databaseOf(env), scope, page),
     },
     get: { summary: "Read a trigger, by id or name", reply: WITHOUT_SECRET },
     update: {

@@ -10,6 +10,7 @@ import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { faultInSecret } from "../contract/signing-secret.ts";
 import { mintId } from "../core/ids.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { given } from "../kernel/kit/given.ts";
 import type { CreateOptions, Made } from "../kernel/kit/idempotency.ts";
 import { minting, seal, sealContext } from "../kernel/kit/secrets.ts";
@@ -49,7 +50,7 @@ export async function createTrigger(
   const change = crypto.randomUUID();
   const made = await createInProject(env, scope, options, {
     operation: "createTrigger",
-    find: (id) => findTrigger(env.DB, scope, id),
+    find: (id) => findTrigger(databaseOf(env), scope, id),
     async make(): Promise<Result<NewTrigger>> {
       const template = templateOf(request);
       const refused =
@@ -66,7 +67,7 @@ export async function createTrigger(
     async insert(trigger, key) {
       const of = { scope, trigger_id: trigger.id };
       if (schedule !== null) await triggerObject(env, of).expectChange(of, origin, change);
-      return await insertTrigger(env.DB, scope, trigger, key);
+      return await insertTrigger(databaseOf(env), scope, trigger, key);
     },
     refusals: { taken: () => nameTaken(name), gone: projectGone, full: tooMany },
   });
@@ -113,7 +114,7 @@ export async function changeTrigger(
   const of = { scope, trigger_id: before.id };
   const change = crypto.randomUUID();
   if (schedule != null || before.schedule !== null) await triggerObject(env, of).expectChange(of, origin, change);
-  const after = await updateTrigger(env.DB, scope, before.id, changes);
+  const after = await updateTrigger(databaseOf(env), scope, before.id, changes);
   if (after === null) return notFound("trigger", before.name);
   if (after === "taken") return nameTaken(patch.name ?? before.name);
   await triggerObject(env, of).changed(of, change);
@@ -153,7 +154,7 @@ function refuseSecret({ scheme }: TriggerRow, secret: string | undefined): Resul
 /** Waiting deliveries start no runs; started runs continue. After a kill in between, delete it again. */
 export async function deleteTrigger(env: Env, scope: Scope, { id }: TriggerRow): Promise<Result<null>> {
   await triggerObject(env, { scope, trigger_id: id }).free();
-  await deleteRow(env.DB, scope, id);
+  await deleteRow(databaseOf(env), scope, id);
   return { ok: true, value: null };
 }
 
@@ -164,7 +165,7 @@ export async function readTriggerDeliveries(
   nameOrId: string,
   page: { readonly before: number | null; readonly limit: number },
 ): Promise<Result<{ trigger_id: string; deliveries: LoggedDelivery[] }>> {
-  const found = await findTrigger(env.DB, scope, nameOrId);
+  const found = await findTrigger(databaseOf(env), scope, nameOrId);
   if (found === null) return notFound("trigger", nameOrId);
   const deliveries = await triggerObject(env, { scope, trigger_id: found.id }).log(page);
   return { ok: true, value: { trigger_id: found.id, deliveries } };

@@ -7,6 +7,7 @@
  * with the same id is delivered once.
  */
 import type { Scope } from "../contract/scope.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { OUTAGE_MS, SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS, TtlCache } from "../kernel/kit/caches.ts";
 import { PROCESS_PACE } from "../kernel/kit/request-pace.ts";
 import type { EventListener, OutboundEvent } from "../kernel/kit/slice-hooks.ts";
@@ -56,7 +57,7 @@ async function notifyOrganization(
 ): Promise<void> {
   const family = events[0]?.type.split(".")[0];
   if (family === undefined) return;
-  const found = await subrequests.fetch(() => webhooksNaming(env.DB, orgId, family, MOST_OF_ORGANIZATION));
+  const found = await subrequests.fetch(() => webhooksNaming(databaseOf(env), orgId, family, MOST_OF_ORGANIZATION));
   const addresses = found.map(({ project_id, ...one }) => ({ ...one, scope: { orgId, projectId: project_id } }));
   await notify(env, addresses, events, subrequests);
 }
@@ -71,7 +72,7 @@ function nameOf({ orgId, projectId }: Scope): string {
 }
 
 function listeningIn(env: Env, scope: Scope, subrequests: Subrequests): Promise<readonly Listening[]> {
-  const read = () => subrequests.fetch(() => webhooksListening(env.DB, scope));
+  const read = () => subrequests.fetch(() => webhooksListening(databaseOf(env), scope));
   return known.get(nameOf(scope), Date.now(), read);
 }
 

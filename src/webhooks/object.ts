@@ -9,6 +9,7 @@
 
 import { LIMITS } from "../contract/limits.ts";
 import type { Send } from "../kernel/clients/outgoing.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { isArmed } from "../kernel/kit/alarms.ts";
 import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
 import { backoffMs } from "../kernel/kit/backoff.ts";
@@ -223,7 +224,7 @@ export class WebhookObject extends StoredObject implements Serves<WebhookRpc> {
     if (disabled === null) return;
     const { scope, webhook_id } = of;
     if (!disabled.written) {
-      await subrequests.inTurn(() => disableWebhook(this.env.DB, scope, webhook_id, disabled));
+      await subrequests.inTurn(() => disableWebhook(databaseOf(this.env), scope, webhook_id, disabled));
       forgetListening(scope);
       logNotice("webhook.disabled", aboutOf(of));
       this.#store.note({ disabled: { ...disabled, written: true } });

@@ -2,6 +2,7 @@
 import { asc, count, desc, eq, exists, gt, inArray, isNull, lte, or, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
+import type { Database } from "../kernel/db/database.ts";
 import { insertWithin, isThere, type Kept, type NewRow, type Remembered } from "../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf } from "../kernel/db/page.ts";
 import { inOrganization, inProject } from "../kernel/db/scoped.ts";
@@ -12,18 +13,18 @@ export type NewWebhookSecret = Omit<WebhookSecretRow, "org_id" | "project_id">;
 /** An endpoint and the events it wants: names, or `run.*`; null: all. */
 export type Listening = Pick<WebhookEndpointRow, "id" | "events">;
 
-export async function findWebhook(database: D1Database, scope: Scope, id: string): Promise<WebhookEndpointRow | null> {
+export async function findWebhook(database: Database, scope: Scope, id: string): Promise<WebhookEndpointRow | null> {
   const rows = await inProject(database, scope).select(webhookEndpoints, eq(webhookEndpoints.id, id));
   return rows[0] ?? null;
 }
 
 /** Ordered by creation time, then id; at most `page.limit`. */
-export async function listWebhooks(database: D1Database, scope: Scope, page: Page): Promise<WebhookEndpointRow[]> {
+export async function listWebhooks(database: Database, scope: Scope, page: Page): Promise<WebhookEndpointRow[]> {
   return await pageOf(webhookEndpoints, page, (beyond) => inProject(database, scope).select(webhookEndpoints, beyond));
 }
 
 /** Enabled endpoints of the project. */
-export async function webhooksListening(database: D1Database, scope: Scope): Promise<Listening[]> {
+export async function webhooksListening(database: Database, scope: Scope): Promise<Listening[]> {
   const { id, events, disabled_at } = webhookEndpoints;
   return await inProject(database, scope)
     .columns({ id, events }, webhookEndpoints, isNull(disabled_at))
@@ -31,7 +32,7 @@ export async function webhooksListening(database: D1Database, scope: Scope): Pro
 }
 
 /** All endpoints of the project, also disabled ones: for its deletion. */
-export async function webhooksOfProject(database: D1Database, scope: Scope, limit: number): Promise<string[]> {
+export async function webhooksOfProject(database: Database, scope: Scope, limit: number): Promise<string[]> {
   const rows = await inProject(database, scope)
     .columns({ id: webhookEndpoints.id }, webhookEndpoints)
     .orderBy(sql`${webhookEndpoints.id}`)
@@ -43,7 +44,7 @@ export async function webhooksOfProject(database: D1Database, scope: Scope, limi
  * Enabled endpoints, in any project of the organisation, that name this event family (`budget`) or one of its events.
  */
 export async function webhooksNaming(
-  database: D1Database,
+  database: Database,
   orgId: string,
   family: string,
   limit: number,
@@ -61,7 +62,7 @@ export async function webhooksNaming(
  * `taken`: the Idempotency-Key was already used.
  */
 export function insertWebhook(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   { webhook, secret }: { readonly webhook: NewRow<typeof webhookEndpoints>; readonly secret: NewWebhookSecret },
   made: Remembered | null,
@@ -74,7 +75,7 @@ export function insertWebhook(
 
 /** Null if the endpoint does not exist. */
 export async function updateWebhook(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   id: string,
   changes: Partial<Omit<NewWebhook, "id" | "created_at">>,
@@ -87,7 +88,7 @@ export async function updateWebhook(
 
 /** Disables an endpoint for its object. An endpoint that is already disabled does not change. */
 export async function disableWebhook(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   id: string,
   { at, reason }: { readonly at: number; readonly reason: string },
@@ -98,7 +99,7 @@ export async function disableWebhook(
 }
 
 /** The endpoint and its secrets: all or none. */
-export async function deleteWebhook(database: D1Database, scope: Scope, id: string): Promise<void> {
+export async function deleteWebhook(database: Database, scope: Scope, id: string): Promise<void> {
   const project = inProject(database, scope);
   await project.batch([
     project.delete(webhookSecrets, eq(webhookSecrets.webhook_id, id)),
@@ -108,7 +109,7 @@ export async function deleteWebhook(database: D1Database, scope: Scope, id: stri
 
 /** The secrets that are valid at that time, the newest first. */
 export async function secretsOfWebhook(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   id: string,
   now: number,
@@ -123,7 +124,7 @@ export async function secretsOfWebhook(
  * `full`: the maximum of valid secrets is reached.
  */
 export async function rotateWebhookSecret(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   { secret, ends }: { readonly secret: NewWebhookSecret; readonly ends: number },
 ): Promise<"rotated" | "full" | "gone"> {
@@ -155,7 +156,7 @@ export type SecretEnd = Pick<WebhookSecretRow, "webhook_id" | "expires_at">;
 
 /** The expiry times of valid secrets of several endpoints, without the secrets. */
 export async function secretEndsOfWebhooks(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   ids: readonly string[],
   now: number,

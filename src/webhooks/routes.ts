@@ -1,6 +1,7 @@
 /** Routes for webhook endpoints and their deliveries. A secret is shown once. */
 
 import { EXAMPLE } from "../contract/primitives.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { answer, ask, readBody, readQuery } from "../kernel/http/answer.ts";
 import { idempotencyKeyOf } from "../kernel/http/input.ts";
 import { type ApiContext, type Operation, pathParam, serviceOf } from "../kernel/http/operation.ts";
@@ -35,7 +36,7 @@ export const webhookOperations: readonly Operation[] = [
     permissions: { read: "webhooks:read", write: "webhooks:write" },
     schema: WebhookView,
     example: EXAMPLE.webhook,
-    find: ({ env, var: { scope } }, id) => findWebhook(env.DB, scope, id),
+    find: ({ env, var: { scope } }, id) => findWebhook(databaseOf(env), scope, id),
     show: (context, webhooks) =>
       service(context).showWebhooks(context.env, context.var.scope, webhooks, context.var.now()),
     create: {
@@ -51,7 +52,7 @@ export const webhookOperations: readonly Operation[] = [
     list: {
       summary: "List webhook endpoints, with their pending deliveries",
       reply: { description: "One page of endpoints", schema: WebhookList },
-      run: ({ env, var: { scope } }, page) => listWebhooks(env.DB, scope, page),
+      run: ({ env, var: { scope } }, page) => listWebhooks(databaseOf(env), scope, page),
     },
     get: {
       summary: "Read a webhook endpoint, with its pending deliveries",

@@ -4,6 +4,7 @@ import { LIMITS } from "../contract/limits.ts";
 import { quotedText } from "../contract/shown-text.ts";
 import type { Send } from "../kernel/clients/outgoing.ts";
 import { withoutKey } from "../kernel/clients/without-key.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { type AllowedHosts, allowedHosts, wayOut } from "../kernel/kit/address.ts";
 import { idsOf, logError } from "../kernel/kit/log.ts";
 import { openSealed } from "../kernel/kit/sealed-values.ts";
@@ -31,12 +32,12 @@ export async function readAddress(
   { scope, webhook_id }: WebhookOf,
   now: number,
 ): Promise<Address> {
-  const row = await subrequests.fetch(() => findWebhook(env.DB, scope, webhook_id));
+  const row = await subrequests.fetch(() => findWebhook(databaseOf(env), scope, webhook_id));
   if (row === null) return { kind: "none" };
   if (row.disabled_at !== null) {
     return { kind: "disabled", at: row.disabled_at, reason: row.disabled_reason ?? "somebody disabled it" };
   }
-  const sealed = await subrequests.fetch(() => secretsOfWebhook(env.DB, scope, webhook_id, now));
+  const sealed = await subrequests.fetch(() => secretsOfWebhook(databaseOf(env), scope, webhook_id, now));
   const secrets: string[] = [];
   for (const [at, { id, sealed_secret }] of sealed.entries()) {
     try {

@@ -6,6 +6,7 @@ import { permits } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
+import { databaseOf } from "../kernel/db/database.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { refuseAddress } from "../kernel/kit/address.ts";
 import { given } from "../kernel/kit/given.ts";
@@ -58,14 +59,14 @@ export async function createWebhook(
   const { row: secret, text } = await mintSecret(env, scope, id, now);
   const made = await createInProject(env, scope, options, {
     operation: "createWebhookEndpoint",
-    find: (known) => findWebhook(env.DB, scope, known),
+    find: (known) => findWebhook(databaseOf(env), scope, known),
     async make(): Promise<Result<NewWebhook>> {
       const refused = refuseBudgets(caller, request.events) ?? (await refuseAddress(env, scope, request.url, "url"));
       if (refused !== null) return refused;
       const times = { created_at: now, updated_at: now };
       return { ok: true, value: { id, ...request, disabled_at: null, disabled_reason: null, ...times } };
     },
-    insert: (webhook, key) => insertWebhook(env.DB, scope, { webhook, secret }, key),
+    insert: (webhook, key) => insertWebhook(databaseOf(env), scope, { webhook, secret }, key),
     refusals: { taken: keyReused, gone: projectGone, full: tooMany },
   });
   if (!made.ok) return made;
@@ -95,7 +96,7 @@ export async function changeWebhook(
     refuseBudgets(caller, patch.events ?? null) ??
     (patch.url === undefined ? null : await refuseAddress(env, scope, patch.url, "url"));
   if (refused !== null) return refused;
-  const after = await updateWebhook(env.DB, scope, id, {
+  const after = await updateWebhook(databaseOf(env), scope, id, {
     ...given(patch),
     ...able(before, disabled, now),
     updated_at: now,
@@ -115,12 +116,12 @@ export async function rotateWebhook(
   overlap_s: number,
   now: number,
 ): Promise<Result<CreatedWebhook>> {
-  const before = await findWebhook(env.DB, scope, id);
+  const before = await findWebhook(databaseOf(env), scope, id);
   if (before === null) return unknown(id);
   const refused = refuseBudgets(caller, before.events);
   if (refused !== null) return refused;
   const { row: secret, text } = await mintSecret(env, scope, id, now);
-  const outcome = await rotateWebhookSecret(env.DB, scope, { secret, ends: now + overlap_s * 1000 });
+  const outcome = await rotateWebhookSecret(databaseOf(env), scope, { secret, ends: now + overlap_s * 1000 });
   if (outcome === "gone") return unknown(id);
   if (outcome === "full") {
     const message = `the endpoint already has ${LIMITS.webhookSecrets} secrets, the maximum: wait until one expires, or rotate with overlap_s 0`;
@@ -132,7 +133,7 @@ export async function rotateWebhook(
 
 export async function removeWebhook(env: Env, scope: Scope, { id }: WebhookEndpointRow): Promise<Result<null>> {
   // If a kill happens in between, the object finds no row later and frees itself.
-  await deleteWebhook(env.DB, scope, id);
+  await deleteWebhook(databaseOf(env), scope, id);
   forgetListening(scope);
   await webhookObject(env, scope, id).free();
   return { ok: true, value: null };
@@ -144,7 +145,7 @@ export async function readDeliveries(
   id: string,
   query: DeliveriesQuery,
 ): Promise<Result<{ data: WebhookDelivery[]; has_more: boolean }>> {
-  if ((await findWebhook(env.DB, scope, id)) === null) return unknown(id);
+  if ((await findWebhook(databaseOf(env), scope, id)) === null) return unknown(id);
   const page = await webhookObject(env, scope, id).deliveries(query);
   return page === null
     ? refuse("invalid_request", "after: is not the id of a delivery", "after")
@@ -193,7 +194,7 @@ export async function testWebhook(env: Env, scope: Scope, id: string, now: numbe
 }
 
 async function refuseDisabled(env: Env, scope: Scope, id: string): Promise<Result<never> | null> {
-  const row = await findWebhook(env.DB, scope, id);
+  const row = await findWebhook(databaseOf(env), scope, id);
   if (row === null) return unknown(id);
   if (row.disabled_at === null) return null;
   return refuse("conflict", `${id} is disabled: PATCH it with "disabled": false first`, null);
@@ -228,7 +229,7 @@ async function mintSecret(env: Env, scope: Scope, webhook_id: string, now: numbe
 }
 
 async function oneViewOf(env: Env, scope: Scope, row: NewWebhook, now: number): Promise<WebhookView> {
-  const ends = await secretEndsOfWebhooks(env.DB, scope, [row.id], now);
+  const ends = await secretEndsOfWebhooks(databaseOf(env), scope, [row.id], now);
   return viewOf(row, ends, await webhookObject(env, scope, row.id).backlog());
 }
 
@@ -240,7 +241,7 @@ export async function showWebhooks(
   now: number,
 ): Promise<WebhookView[]> {
   const ids = rows.map(({ id }) => id);
-  const ends = await secretEndsOfWebhooks(env.DB, scope, ids, now);
+  const ends = await secretEndsOfWebhooks(databaseOf(env), scope, ids, now);
   const backlogs = await new Subrequests().objectAll(rows, ({ id }) => webhookObject(env, scope, id).backlog());
   return rows.flatMap((row, index) => {
     const backlog = backlogs[index];

@@ -6,6 +6,7 @@ import { insertApiKey } from "../../src/accounts/queries/api-keys.ts";
 import { whoStillMay } from "../../src/accounts/queries/standing.ts";
 import type { Role } from "../../src/contract/identity.ts";
 import { mintRunId } from "../../src/core/ids.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { endpoints, runs } from "../../src/kernel/db/schema.ts";
 import { minting } from "../../src/kernel/kit/secrets.ts";
 import { openBrowser } from "../kernel/http/browser.ts";
@@ -134,10 +135,10 @@ test("no key is created in the name of a member who may no longer grant its scop
     return { ...key, scopes, maker_id: bob.id };
   };
   await become("developer");
-  expect(await insertApiKey(env.DB, tenant.scope.orgId, row(["admin"]), null)).toBe("refused");
-  expect(await insertApiKey(env.DB, tenant.scope.orgId, row(["runs:write"]), null)).toBe("inserted");
+  expect(await insertApiKey(databaseOf(env), tenant.scope.orgId, row(["admin"]), null)).toBe("refused");
+  expect(await insertApiKey(databaseOf(env), tenant.scope.orgId, row(["runs:write"]), null)).toBe("inserted");
   await remove();
-  expect(await insertApiKey(env.DB, tenant.scope.orgId, row(["runs:write"]), null)).toBe("refused");
+  expect(await insertApiKey(databaseOf(env), tenant.scope.orgId, row(["runs:write"]), null)).toBe("refused");
 });
 
 test("a browser that a removed member's program signed in is signed out", async () => {
@@ -154,7 +155,7 @@ test("a browser that a removed member's program signed in is signed out", async 
 
 test("a trigger that a removed member's program created starts no runs", async () => {
   const program = await makeKey(bob.key, ["triggers:write", "runs:write"]);
-  const may = () => whoStillMay(env.DB, tenant.scope, program.id, "runs:write", tenant.clock.now);
+  const may = () => whoStillMay(databaseOf(env), tenant.scope, program.id, "runs:write", tenant.clock.now);
   expect(await may()).toBe(program.id);
   await remove();
   expect(await may()).toBeNull();

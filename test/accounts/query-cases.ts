@@ -8,6 +8,7 @@ import * as projects from "../../src/accounts/queries/projects.ts";
 import { personBehind, whoStillMay } from "../../src/accounts/queries/standing.ts";
 import * as sessions from "../../src/accounts/queries/web-sessions.ts";
 import * as workingKeys from "../../src/accounts/queries/working-keys.ts";
+import type { Database } from "../../src/kernel/db/database.ts";
 import type { OrganizationCase } from "../kernel/db/cases.ts";
 import { codeRow, sessionRow } from "../kernel/db/tenants.ts";
 import { keyRow } from "./admit.ts";
@@ -16,7 +17,7 @@ const FIRST = { after: null, limit: 10, order: "asc" } as const;
 const at = { created_at: 2000 };
 
 /** A key that may change anything in the organisation. */
-const adminOf = async (d1: D1Database, orgId: string) => {
+const adminOf = async (d1: Database, orgId: string) => {
   const key = { ...newKey(""), project_id: null, scopes: ["admin" as const] };
   await apiKeys.insertApiKey(d1, orgId, key, null);
   return key.id;

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { beginSession, listWebSessions } from "../../src/accounts/queries/web-sessions.ts";
 import { webSessions } from "../../src/accounts/tables.ts";
 import { mintToken } from "../../src/core/ids.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { REMEMBERED_MS } from "../../src/kernel/http/operation.ts";
 import { minting, sha256Hex } from "../../src/kernel/kit/secrets.ts";
 import { joined } from "../kernel/http/authorization/resources.ts";
@@ -134,7 +135,7 @@ test("a person's session has the current permissions of the role and ends with t
   const of = { project_id: null, key_id: null, person_id: person.id };
   const times = { created_at: tenant.clock.now, expires_at: tenant.clock.now + HOUR };
   const row = { id: `ses_${person.id}`, hash: sha256Hex(token), ...of, ...times };
-  expect(await beginSession(env.DB, tenant.scope.orgId, row, null)).toBe(true);
+  expect(await beginSession(databaseOf(env), tenant.scope.orgId, row, null)).toBe(true);
   const browser = openBrowser(tenant, HTTPS);
   browser.keep(`__Host-rollcall=${token}`);
   expect(await (await browser.ask("GET /v1/whoami")).json()).toMatchObject({ who: person.id, project: null });
@@ -145,7 +146,7 @@ test("a person's session has the current permissions of the role and ends with t
   expect((await tenant.call(tenant.admin, `DELETE /v1/people/${person.id}`)).status).toBe(200);
   tenant.clock.now += REMEMBERED_MS;
   expect(await statusOf(browser.ask("GET /v1/whoami"))).toBe(401);
-  expect(await beginSession(env.DB, tenant.scope.orgId, { ...row, id: "ses_2", hash: "2" }, null)).toBe(false);
+  expect(await beginSession(databaseOf(env), tenant.scope.orgId, { ...row, id: "ses_2", hash: "2" }, null)).toBe(false);
 });
 
 test("a session cannot create codes, so that none outlives its twelve hours", async () => {
@@ -306,10 +307,10 @@ test("a person's sessions are those that they and their keys started, in one org
   const { who } = (await tenant.call(theirs, "GET /v1/whoami")).body;
   const row = { id: `ses_${person}`, hash: person, project_id: null, key_id: null, person_id: person };
   const times = { created_at: tenant.clock.now, expires_at: tenant.clock.now + HOUR };
-  expect(await beginSession(env.DB, orgId, { ...row, ...times }, null)).toBe(true);
+  expect(await beginSession(databaseOf(env), orgId, { ...row, ...times }, null)).toBe(true);
   const seenBy = async (org: string, whose: string, projectId: string | null = null) => {
     const page = { after: null, limit: 10, order: "asc" } as const;
-    const found = await listWebSessions(env.DB, { orgId: org, projectId, whose }, page);
+    const found = await listWebSessions(databaseOf(env), { orgId: org, projectId, whose }, page);
     return found.map(({ key_id, person_id }) => key_id ?? person_id).sort();
   };
   expect(await seenBy(orgId, person)).toEqual([who, person].sort());

@@ -8,6 +8,7 @@ import { EnvError } from "../../src/contract/errors.ts";
 import { openReplica } from "../../src/fleets/access.ts";
 import { FleetView } from "../../src/fleets/wire.ts";
 import { AuditObject } from "../../src/index.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { findEndpoint, updateEndpoint } from "../../src/kernel/db/endpoints.ts";
 import { openEndpoint } from "../../src/kernel/endpoint/call.ts";
 import { createApp } from "../../src/kernel/http/app.ts";
@@ -79,7 +80,7 @@ function kept(first: string) {
 /** How often statements on a table were made by way of `counted`. */
 function countingD1(table: string) {
   const prepare = vi.fn((text: string) => env.DB.prepare(text));
-  const counted = { ...env, DB: Object.assign(Object.create(env.DB), { prepare }) };
+  const counted = { ...env, DB: Object.assign(Object.create(databaseOf(env)), { prepare }) };
   const reads = () => prepare.mock.calls.filter(([text]) => text.includes(`from "${table}"`)).length;
   return { counted, reads };
 }
@@ -309,11 +310,11 @@ test("the changed key of an endpoint is used within five seconds, and the endpoi
   for (let now = at; now < at + 60 * SECOND_MS; now += SECOND_MS) expect(await keyAt(now)).toBeNull();
   expect(reads()).toBe(1);
   // As another isolate does it: this one is not notified.
-  const row = await findEndpoint(env.DB, scope, id);
+  const row = await findEndpoint(databaseOf(env), scope, id);
   if (row === null) throw new Error("it is there");
   const sealed_key = await seal(env, "new key", sealContext(scope, id));
   const entry = Number(await auditOf(api).begin(change));
-  await updateEndpoint(env.DB, scope, row, { sealed_key });
+  await updateEndpoint(databaseOf(env), scope, row, { sealed_key });
   await auditOf(api).end(entry, { status: 200, made: null });
   expect(await keyAt(at + 60 * SECOND_MS + SETTINGS_KEPT_MS)).toBe("new key");
   expect(reads()).toBe(2);

@@ -6,6 +6,7 @@ import type { Scope } from "../../src/contract/scope.ts";
 import { FleetObject } from "../../src/fleets/object.ts";
 import { insertFleet, type NewReplica } from "../../src/fleets/queries.ts";
 import type { BlockAsk, BlockReply, CallLease } from "../../src/fleets/rpc.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { type Inside, inside } from "../kernel/platform.ts";
 import { openDelivery } from "../kernel/trainer-batch.ts";
 import { type Cut, LoopEngine, networkOf } from "./loop-engine.ts";
@@ -45,7 +46,7 @@ export class DrivenFleet {
       return { id, name: `gpu-${which}`, base_url, ...replica, ...rest };
     });
     const fleet = { id: this.fleet_id, name: this.fleet_id, update, prices: null, location_hint: null, ...at };
-    await insertFleet(env.DB, this.#scope, { ...fleet, deleted_at: null }, replicas, null);
+    await insertFleet(databaseOf(env), this.#scope, { ...fleet, deleted_at: null }, replicas, null);
     ({ run_id: this.run_id } = await openDelivery(this.#scope));
     await this.fire();
     await this.in((object) => object.changed(this.of));

@@ -6,6 +6,7 @@ import type { FleetObject } from "../../src/fleets/object.ts";
 import { refuseHeld } from "../../src/fleets/place.ts";
 import { getFleet, replicasOf, updateFleet } from "../../src/fleets/queries.ts";
 import { fleetObject } from "../../src/fleets/rpc.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { openPlatform, type TestApi } from "../kernel/platform.ts";
 import { DrivenFleet } from "./driven-fleet.ts";
 import type { Cut } from "./loop-engine.ts";
@@ -129,8 +130,8 @@ test("a fleet with weights of a finished run accepts no training run until its e
   await fleet.fire();
   await fleet.in((object) => object.release(fleet.run_id));
   const { scope } = api;
-  const rows = await replicasOf(env.DB, scope, fleet.fleet_id);
-  const row = await getFleet(env.DB, scope, fleet.fleet_id);
+  const rows = await replicasOf(databaseOf(env), scope, fleet.fleet_id);
+  const row = await getFleet(databaseOf(env), scope, fleet.fleet_id);
   if (row === null) throw new Error("no fleet");
   const refused = () => refuseHeld(env, scope, { fleet: row, replicas: rows });
   expect(await refused()).toMatchObject({
@@ -294,7 +295,7 @@ test("a fleet stored with a removed mode takes no calls and reports that, until 
   expect(replicas).toMatchObject([{ state: "stale", reason }]);
   expect(await fleet.begin()).toMatchObject({ kind: "wait" });
   const update = FleetUpdate.parse({ mode: "reload" });
-  await updateFleet(env.DB, api.scope, fleet.fleet_id, { update, updated_at: 2 });
+  await updateFleet(databaseOf(env), api.scope, fleet.fleet_id, { update, updated_at: 2 });
   await fleet.in((object) => object.changed(fleet.of));
   expect(await fleet.states()).toEqual(["stale null"]);
   engine.restart();

@@ -8,6 +8,7 @@ import { fleetEnds, fleetReach } from "../../src/fleets/reach.ts";
 import type { BlockAsk, BlockReply, CallLease, EndedCall, FleetCall, GrantedBlock } from "../../src/fleets/rpc.ts";
 import { fleets, replicas } from "../../src/fleets/tables.ts";
 import { UNLIMITED } from "../../src/kernel/clients/outgoing.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { inProject } from "../../src/kernel/db/scoped.ts";
 import { Subrequests } from "../../src/kernel/kit/subrequests.ts";
 import type { RolloutSpec } from "../../src/kernel/messages/wire.ts";
@@ -22,7 +23,7 @@ const [up, away] = [replicaRow(fleet.id), replicaRow(fleet.id, { name: "gpu-1", 
 
 beforeAll(async () => {
   api = await openPlatform();
-  const project = inProject(env.DB, api.scope);
+  const project = inProject(databaseOf(env), api.scope);
   await project.batch([project.insert(fleets, fleet), project.insert(replicas, up), project.insert(replicas, away)]);
 });
 

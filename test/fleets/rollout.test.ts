@@ -5,6 +5,7 @@ import { FleetUpdate } from "../../src/contract/fleet.ts";
 import { RunView } from "../../src/contract/run.ts";
 import { FleetObject } from "../../src/fleets/object.ts";
 import { fleetObject } from "../../src/fleets/rpc.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { trainingOn } from "../../src/kernel/db/runs.ts";
 import { WAIT } from "../hang-limits.ts";
 import { untilBatchReady } from "../kernel/batch-ready.ts";
@@ -163,7 +164,7 @@ test("a run that names the location of version 0 has it loaded over other weight
   const standing = () => fleetObject(env, api.scope, fleet.id).standing({ scope: api.scope, fleet_id: fleet.id });
   await vi.waitUntil(async () => (await standing()).weights === null, WAIT);
   // The stored copy of the run ends after the event that reports its end.
-  await vi.waitUntil(async () => (await trainingOn(env.DB, api.scope, fleet.id)).length === 0, WAIT);
+  await vi.waitUntil(async () => (await trainingOn(databaseOf(env), api.scope, fleet.id)).length === 0, WAIT);
   // The initial weights of the next run are loaded over what this one left.
   expect((await api.post("/v1/runs", { ...asked, ...small })).status).toBe(409);
   const next = await start(api, { ...asked, ...small, initial_weights: { location: "/weights/other" } });

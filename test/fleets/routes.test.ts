@@ -4,6 +4,7 @@ import { forgetPrices } from "../../src/billing/price-lists.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { getReplica, insertFleet, insertReplica, replicasOf } from "../../src/fleets/queries.ts";
 import type { FleetView, ReplicaView } from "../../src/fleets/wire.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { recall } from "../../src/kernel/db/idempotency-keys.ts";
 import { insertRun, updateRun } from "../../src/kernel/db/runs.ts";
 import { openSealed } from "../../src/kernel/kit/sealed-values.ts";
@@ -62,7 +63,7 @@ test("a fleet is created with its replicas, and only shows the last characters o
   }
   expect(await send(api, "GET", "/v1/fleets")).toMatchObject({ data: [{ id: fleet.id }], has_more: false });
   const { scope } = api;
-  const [row] = await replicasOf(env.DB, scope, fleet.id);
+  const [row] = await replicasOf(databaseOf(env), scope, fleet.id);
   const id = row?.id ?? "";
   const [one, other] = [row?.sealed_key ?? "", row?.sealed_control_key ?? ""];
   expect(await openSealed(env, { kind: "replica", scope, id, sealed: one })).toBe(KEY);
@@ -142,7 +143,7 @@ test("names are unique, and a fleet has a maximum of replicas", async () => {
     ...{ status: 409, param: "name" },
   });
   for (let at = 1; at < LIMITS.fleetReplicas; at += 1) {
-    await insertReplica(env.DB, api.scope, replicaRow(id, { name: `n-${at}` }), null);
+    await insertReplica(databaseOf(env), api.scope, replicaRow(id, { name: `n-${at}` }), null);
   }
   expect(await errorOf(await api.post(`/v1/fleets/${id}/replicas`, { ...OTHER, name: "late" }))).toMatchObject({
     ...{ status: 409, message: `the fleet already has ${LIMITS.fleetReplicas} replicas, the maximum` },
@@ -158,13 +159,15 @@ test("of concurrently created fleets a project keeps a hundred, each with its re
     return { fleet, replica: replicaRow(fleet.id), made: { ...key, key: fleet.id, resource_id: fleet.id } };
   });
   const kept = await Promise.all(
-    rows.map(({ fleet, replica, made }) => insertFleet(env.DB, scope, { ...fleet, name: fleet.id }, [replica], made)),
+    rows.map(({ fleet, replica, made }) =>
+      insertFleet(databaseOf(env), scope, { ...fleet, name: fleet.id }, [replica], made),
+    ),
   );
   expect(kept.toSorted()).toEqual(["full", ...kept.slice(1).map(() => "inserted")]);
   for (const [at, { fleet, made }] of rows.entries()) {
     const [replicas, known] = [
-      await replicasOf(env.DB, scope, fleet.id),
-      await recall(env.DB, scope, made.operation, made.key),
+      await replicasOf(databaseOf(env), scope, fleet.id),
+      await recall(databaseOf(env), scope, made.operation, made.key),
     ];
     const isKept = kept[at] === "inserted";
     expect([at, replicas.length, known !== null]).toEqual([at, isKept ? 1 : 0, isKept]);
@@ -243,7 +246,7 @@ test("a change keeps absent fields, and sends a stored key to no other server", 
   });
   expect(await errorOf(moved)).toMatchObject({ status: 400, code: "invalid_request", param: "control_key" });
   const id = fleet.replicas[0]?.id ?? "";
-  expect(await getReplica(env.DB, api.scope, id)).toMatchObject({ base_url: NOBODY, draining: true });
+  expect(await getReplica(databaseOf(env), api.scope, id)).toMatchObject({ base_url: NOBODY, draining: true });
   const changed = { name: "renamed", update: { mode: "prime_rl" }, location_hint: "apac" };
   expect(await send(api, "PATCH", "/v1/fleets/trained", changed)).toMatchObject(changed);
 });
@@ -252,7 +255,7 @@ test("update mode and adapter cannot change while a training run uses the fleet;
   const api = await open();
   const { id } = await created(api, { update: { mode: "lora_versioned" } });
   const run = runRow(endpointRow({ id }), { kind: "training" });
-  await insertRun(env.DB, api.scope, run, null);
+  await insertRun(databaseOf(env), api.scope, run, null);
   const change = (update: object) => {
     const init = { method: "PATCH", headers: { "content-type": "application/json" } };
     return api.ask("/v1/fleets/trained", { ...init, body: JSON.stringify({ update }) });
@@ -263,7 +266,7 @@ test("update mode and adapter cannot change while a training run uses the fleet;
     });
   }
   expect((await change({ mode: "lora_versioned", update_s: 5 })).status).toBe(200);
-  await updateRun(env.DB, api.scope, run.id, { status: "completed" });
+  await updateRun(databaseOf(env), api.scope, run.id, { status: "completed" });
   expect((await change({ mode: "reload" })).status).toBe(200);
 });
 
@@ -274,9 +277,9 @@ test("a removed replica is gone with its keys, and a deleted fleet's name is fre
   expect(await send(api, "DELETE", "/v1/fleets/trained/replicas/gpu-0")).toEqual({
     ...{ object: "replica", id: gone?.id, deleted: true },
   });
-  expect(await getReplica(env.DB, api.scope, gone?.id ?? "")).toBeNull();
+  expect(await getReplica(databaseOf(env), api.scope, gone?.id ?? "")).toBeNull();
   expect(await send(api, "DELETE", "/v1/fleets/trained")).toEqual({ object: "fleet", id: fleet.id, deleted: true });
-  expect(await getReplica(env.DB, api.scope, left?.id ?? "")).toBeNull();
+  expect(await getReplica(databaseOf(env), api.scope, left?.id ?? "")).toBeNull();
   expect((await api.ask(`/v1/fleets/${fleet.id}`)).status).toBe(404);
   expect(await created(api)).not.toMatchObject({ id: fleet.id });
 });

@@ -4,6 +4,7 @@ import { FleetUpdate } from "../../src/contract/fleet.ts";
 import type { Scope } from "../../src/contract/scope.ts";
 import { mintId } from "../../src/core/ids.ts";
 import { type FleetRow, fleets, type ReplicaRow, replicas } from "../../src/fleets/tables.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { inProject } from "../../src/kernel/db/scoped.ts";
 import { minting } from "../../src/kernel/kit/secrets.ts";
 
@@ -39,7 +40,7 @@ export async function insertFleet(
   scope: Scope,
   changes: Partial<BareFleet> = {},
 ): Promise<{ readonly fleet: BareFleet; readonly replica: BareReplica }> {
-  const project = inProject(env.DB, scope);
+  const project = inProject(databaseOf(env), scope);
   const fleet = fleetRow(changes);
   const replica = replicaRow(fleet.id);
   await project.batch([project.insert(fleets, fleet), project.insert(replicas, replica)]);

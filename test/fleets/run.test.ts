@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { RunView } from "../../src/contract/run.ts";
 import { fleets } from "../../src/fleets/tables.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { getRun, insertRun } from "../../src/kernel/db/runs.ts";
 import { inProject } from "../../src/kernel/db/scoped.ts";
 import { endpointRow, runRow } from "../kernel/http/run-rows.ts";
@@ -26,7 +27,7 @@ test("a run on a fleet stores its id and shows its name, and a fork of its spec 
   expect(reply.status).toBe(202);
   const run = RunView.parse(await reply.json());
   expect(run).toMatchObject({ endpoint: null, fleet: { id: fleet.id, name: "trained" } });
-  const record = await getRun(env.DB, api.scope, run.id);
+  const record = await getRun(databaseOf(env), api.scope, run.id);
   expect(record?.run.spec).toMatchObject({
     endpoint_id: fleet.id,
     fleet: { id: fleet.id, location_hint: "weur" },
@@ -40,7 +41,7 @@ test("a run on a fleet stores its id and shows its name, and a fork of its spec 
 test("a run names an endpoint or a fleet that exists and has a replica", async () => {
   const api = await openPlatform();
   const empty = fleetRow({ name: "empty" });
-  await inProject(env.DB, api.scope).insert(fleets, empty);
+  await inProject(databaseOf(env), api.scope).insert(fleets, empty);
   const refused = (body: object, path = "/v1/runs") => errorOf(api, path, { ...one, ...body });
   const endpoint = { base_url: env.MODEL_URL };
   expect(await refused({ endpoint, fleet: "empty" })).toMatchObject({ status: 400, error: { param: "fleet" } });
@@ -65,10 +66,10 @@ test("of two concurrent training runs for one exclusive fleet only one is writte
   const training = () => runRow(endpointRow({ id: fleet.id }), { kind: "training" });
   const alone = { most: null, alone: fleet.id };
   const runs = [training(), training()];
-  const written = await Promise.all(runs.map((run) => insertRun(env.DB, scope, run, null, [], alone)));
+  const written = await Promise.all(runs.map((run) => insertRun(databaseOf(env), scope, run, null, [], alone)));
   expect(written.toSorted()).toEqual(["inserted", "taken"]);
   // An eval can share the fleet, and so can a training run if weights have their own names.
   const evaluation = runRow(endpointRow({ id: fleet.id }));
-  expect(await insertRun(env.DB, scope, evaluation, null)).toBe("inserted");
-  expect(await insertRun(env.DB, scope, training(), null)).toBe("inserted");
+  expect(await insertRun(databaseOf(env), scope, evaluation, null)).toBe("inserted");
+  expect(await insertRun(databaseOf(env), scope, training(), null)).toBe("inserted");
 });

@@ -5,6 +5,7 @@ import { AccountObject } from "../../src/billing/object.ts";
 import { postStorage } from "../../src/billing/storage-days.ts";
 import { DEFAULT_LIMITS } from "../../src/contract/identity.ts";
 import { publishPackage, takeDown } from "../../src/hub/service.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { storedBy, storedIn } from "../../src/kernel/db/stored-bytes.ts";
 import { publishedVersionsUsed } from "../../src/kernel/db/used-versions.ts";
 import { Subrequests } from "../../src/kernel/kit/subrequests.ts";
@@ -30,11 +31,14 @@ test("the files of a public version are stored bytes of the project that publish
   const id = await published(api, "1.0.0", "public");
   const { objects } = await env.STORE.list({ prefix: "org/platform/hub/" });
   expect(objects.length).toBeGreaterThanOrEqual(3);
-  const bytes = await storedIn(env.DB, api.scope);
+  const bytes = await storedIn(databaseOf(env), api.scope);
   expect(bytes).toBeGreaterThan(CODE().length);
-  expect([await storedBy(env.DB, api.scope.orgId), await storedIn(env.DB, other.scope)]).toEqual([bytes, 0]);
+  expect([await storedBy(databaseOf(env), api.scope.orgId), await storedIn(databaseOf(env), other.scope)]).toEqual([
+    bytes,
+    0,
+  ]);
   await takeDown(env, id, { reason: "it is malware", now: Date.now() });
-  expect(await storedIn(env.DB, api.scope)).toBe(0);
+  expect(await storedIn(databaseOf(env), api.scope)).toBe(0);
 });
 
 test("an organisation that stores as much as it may publishes nothing more", async () => {
@@ -63,7 +67,7 @@ test("the versions that runs used are counted once a day, with the day before, a
   }
   const today = Math.floor(Date.now() / DAY_MS);
   const used = (day: number) =>
-    publishedVersionsUsed(env.DB, user.scope, { start: day * DAY_MS, end: (day + 1) * DAY_MS });
+    publishedVersionsUsed(databaseOf(env), user.scope, { start: day * DAY_MS, end: (day + 1) * DAY_MS });
   // A run's row says that it ended a moment after its object does.
   await expect.poll(() => used(today + 1)).toBe(0);
   expect([await used(today - 1), await used(today)]).toEqual([0, 2]);

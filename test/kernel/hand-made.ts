@@ -4,6 +4,7 @@ import { env } from "cloudflare:workers";
 import { mintRunId } from "../../src/core/ids.ts";
 import { SHARDS } from "../../src/core/run-queues.ts";
 import worker, { RunObject } from "../../src/index.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { getRun, insertRun, type NewRun } from "../../src/kernel/db/runs.ts";
 import { segmentKey } from "../../src/kernel/kit/names.ts";
 import { idMac } from "../../src/kernel/kit/secrets.ts";
@@ -19,7 +20,7 @@ export async function acceptedOnly(
   template: string,
   changes: Partial<RunSpec> = {},
 ): Promise<NewRun> {
-  const record = await getRun(env.DB, scope, template);
+  const record = await getRun(databaseOf(env), scope, template);
   if (record === null) throw new Error("no such template");
   const endpoint = endpointRow({ base_url: env.MODEL_URL, sealed_key: null });
   const now = Date.now();
@@ -30,7 +31,7 @@ export async function acceptedOnly(
   });
   const options = { now, idempotencyKey: null, requestHash: "" };
   const run = newRun(record.run, { run_id, endpoint_id: endpoint.id, ...changes }, options);
-  await insertRun(env.DB, scope, run, endpoint);
+  await insertRun(databaseOf(env), scope, run, endpoint);
   return run;
 }
 

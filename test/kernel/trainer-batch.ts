@@ -6,6 +6,7 @@ import { TrainerTarget } from "../../src/contract/training-request.ts";
 import { mintRunId } from "../../src/core/ids.ts";
 import { batchId, CREDIT_FORMAT } from "../../src/core/training/batch.ts";
 import { encodeRows, formatOf, type SampleRow } from "../../src/core/training/sample-row.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { insertRun } from "../../src/kernel/db/runs.ts";
 import { batchKeys, sampleKey, trainerObject } from "../../src/kernel/kit/names.ts";
 import { minting } from "../../src/kernel/kit/secrets.ts";
@@ -30,7 +31,7 @@ export async function openDelivery(
   const target = TrainerTarget.parse(asked.target ?? {});
   const base_url = "http://platform.test";
   const { secrets, kept, sealed_push_secret } = await issueTrainer(env, scope, run_id, target, base_url, now);
-  await insertRun(env.DB, scope, runRow(endpointRow(), { id: run_id, sealed_push_secret }), null);
+  await insertRun(databaseOf(env), scope, runRow(endpointRow(), { id: run_id, sealed_push_secret }), null);
   const trainer = trainerObject(env, scope, run_id);
   const on = fleet === undefined ? {} : { fleet: { id: fleet } };
   await trainer.create({ scope, run_id, target, max_steps, ...kept, ...on });

@@ -1,6 +1,7 @@
 /** Spans of a run that was really played, sent to a collector on a real socket. */
 import { env } from "cloudflare:workers";
 import { beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { runObject } from "../../src/kernel/kit/names.ts";
 import { Subrequests } from "../../src/kernel/kit/subrequests.ts";
 import { exportSpans, forgetCollector } from "../../src/telemetry/export-spans.ts";
@@ -43,7 +44,7 @@ async function exported(name: string, changes: Partial<Env> = {}): Promise<{ rec
 }
 
 async function dropped(): Promise<number> {
-  return (await readTotals(env.DB)).find(({ kind }) => kind === "spans_dropped")?.n ?? 0;
+  return (await readTotals(databaseOf(env))).find(({ kind }) => kind === "spans_dropped")?.n ?? 0;
 }
 
 test("a segment becomes a span of the run, one for each rollout and one for each turn below it", async () => {

@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import type { Json } from "../../src/contract/json.ts";
 import type { RunView } from "../../src/contract/run.ts";
 import { TriggerObject } from "../../src/index.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { insertRun } from "../../src/kernel/db/runs.ts";
 import { folderOf } from "../../src/kernel/kit/names.ts";
 import type { AcceptRun } from "../../src/triggers/begin-run.ts";
@@ -63,7 +64,7 @@ export function accepting(object: TriggerObject, accept: AcceptRun): void {
 /** Runs that are only rows: they are unfinished until a test ends them. */
 export const acceptRow: AcceptRun = async (_env, scope, { metadata }, { idempotencyKey: idempotency_key, now }) => {
   const run = runRow(endpointRow(), { metadata, status: "running", idempotency_key, created_at: now });
-  await insertRun(env.DB, scope, run, null);
+  await insertRun(databaseOf(env), scope, run, null);
   return { ok: true, value: { run } };
 };
 

@@ -7,6 +7,7 @@ import update from "../../examples/triggers/huggingface-update.json" with { type
 import nightly from "../../examples/triggers/train-nightly.json" with { type: "json" };
 import { LIMITS } from "../../src/contract/limits.ts";
 import type { RunView } from "../../src/contract/run.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { getTrigger, insertTrigger } from "../../src/triggers/queries.ts";
 import { findHook } from "../../src/triggers/receive-delivery.ts";
 import type { CreatedTrigger, TriggerDelivery, TriggerReceipt } from "../../src/triggers/wire.ts";
@@ -307,13 +308,15 @@ test("of concurrently created triggers a project keeps a hundred, and further on
   const api = await opened();
   const asks = { name: "first", verify: { scheme: "standard" }, run: GAME };
   const first = await make(api, asks);
-  const row = await getTrigger(env.DB, api.scope, first.id);
+  const row = await getTrigger(databaseOf(env), api.scope, first.id);
   if (row === null) throw new Error("it was not kept");
   const { org_id: _, project_id: __, ...made } = row;
   // A seal is bound to its row's id: a copy could not be opened, nor sealed again.
   const plain = { ...made, sealed_secret: "sealed" };
   const others = Array.from({ length: LIMITS.triggersPerProject }, (___, at) => ({ ...plain, id: `${row.id}${at}` }));
-  const kept = await Promise.all(others.map((one) => insertTrigger(env.DB, api.scope, { ...one, name: one.id }, null)));
+  const kept = await Promise.all(
+    others.map((one) => insertTrigger(databaseOf(env), api.scope, { ...one, name: one.id }, null)),
+  );
   expect(kept.toSorted()).toEqual(["full", ...kept.slice(1).map(() => "inserted")]);
   expect(await asked(api.post("/v1/triggers", { ...asks, name: "another" }))).toMatchObject({
     ...{

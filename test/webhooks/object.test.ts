@@ -4,6 +4,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { Webhook } from "standardwebhooks";
 import { beforeAll, expect, test, vi } from "vitest";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { inProject } from "../../src/kernel/db/scoped.ts";
 import { PROCESS_SCHEDULER } from "../../src/kernel/kit/fair-scheduler.ts";
 import { webhookSecrets } from "../../src/webhooks/tables.ts";
@@ -192,7 +193,7 @@ test("an event sent again days later is in the log once, and others sent with it
 
 /** Seals the endpoint's secret so that it cannot be decrypted here. The returned function restores it. */
 async function lock({ endpoint }: Listening): Promise<() => Promise<unknown>> {
-  const database = inProject(env.DB, api.scope);
+  const database = inProject(databaseOf(env), api.scope);
   const [secret] = await database.select(webhookSecrets, eq(webhookSecrets.webhook_id, endpoint.id));
   if (secret === undefined) throw new Error("it has no secret");
   const sealedBy = (sealed_secret: string) =>

@@ -16,6 +16,7 @@ import {
 } from "drizzle-orm";
 import { type Permission, rolesWith } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import type { Database } from "../../kernel/db/database.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
 import { organizations, projects } from "../../kernel/db/schema.ts";
@@ -28,13 +29,13 @@ import { works } from "./working-keys.ts";
 
 export type NewKey = Omit<ApiKeyRow, "org_id">;
 
-export async function findApiKey(database: D1Database, reach: Reach, id: string): Promise<ApiKeyRow | null> {
+export async function findApiKey(database: Database, reach: Reach, id: string): Promise<ApiKeyRow | null> {
   const rows = await inOrganization(database, reach.orgId).select(apiKeys, eq(apiKeys.id, id), ...reached(reach));
   return rows[0] ?? null;
 }
 
 /** Active and ended keys, ordered by creation time, then id; at most `page.limit`. */
-export async function listApiKeys(database: D1Database, reach: Reach, page: Page): Promise<ApiKeyRow[]> {
+export async function listApiKeys(database: Database, reach: Reach, page: Page): Promise<ApiKeyRow[]> {
   const owned = inOrganization(database, reach.orgId);
   return await pageOf(apiKeys, page, (beyond) => owned.select(apiKeys, beyond, ...reached(reach)));
 }
@@ -44,7 +45,7 @@ export async function listApiKeys(database: D1Database, reach: Reach, page: Page
  * grant its scopes. `taken`: the Idempotency-Key was already used.
  */
 export async function insertApiKey(
-  database: D1Database,
+  database: Database,
   orgId: string,
   key: NewKey,
   made: Remembered | null,
@@ -68,7 +69,7 @@ export async function insertApiKey(
  * earlier. All or nothing. `refused`: as above, or the old key is no longer active or was already rotated.
  */
 export async function rotateApiKey(
-  database: D1Database,
+  database: Database,
   orgId: string,
   { before, next, ends }: { readonly before: string; readonly next: NewKey; readonly ends: number },
   made: Remembered | null,
@@ -94,7 +95,7 @@ export async function rotateApiKey(
 
 /** Null if the key was revoked or does not exist, or the caller may no longer change keys. */
 export async function updateApiKey(
-  database: D1Database,
+  database: Database,
   reach: Reach,
   id: string,
   changes: Partial<Pick<ApiKeyRow, "name" | "scopes" | "requests_per_minute" | "maker_id">>,
@@ -110,7 +111,7 @@ export async function updateApiKey(
 }
 
 /** Also ends sign-ins made with the key. A key that is already revoked keeps its time. */
-export async function revokeApiKey(database: D1Database, reach: Reach, id: string, now: number): Promise<void> {
+export async function revokeApiKey(database: Database, reach: Reach, id: string, now: number): Promise<void> {
   const owned = inOrganization(database, reach.orgId);
   const own = [eq(apiKeys.id, id), ...reached(reach)];
   const isOver = exists(owned.select(apiKeys, ...own, isNotNull(apiKeys.revoked_at)));

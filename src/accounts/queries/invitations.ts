@@ -22,6 +22,7 @@ import {
   sql,
 } from "drizzle-orm";
 import { LIMITS } from "../../contract/limits.ts";
+import type { Database } from "../../kernel/db/database.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
 import { organizations } from "../../kernel/db/schema.ts";
@@ -33,20 +34,20 @@ import { hasProved } from "./people.ts";
 
 export type NewInvitation = Omit<InvitationRow, "org_id">;
 
-export async function findInvitation(database: D1Database, orgId: string, id: string): Promise<InvitationRow | null> {
+export async function findInvitation(database: Database, orgId: string, id: string): Promise<InvitationRow | null> {
   const rows = await inOrganization(database, orgId).select(invitations, eq(invitations.id, id));
   return rows[0] ?? null;
 }
 
 /** Includes ended invitations. Ordered by creation time, then id; at most `page.limit`. */
-export async function listInvitations(database: D1Database, orgId: string, page: Page): Promise<InvitationRow[]> {
+export async function listInvitations(database: Database, orgId: string, page: Page): Promise<InvitationRow[]> {
   const owned = inOrganization(database, orgId);
   return await pageOf(invitations, page, (beyond) => owned.select(invitations, beyond));
 }
 
 /** `full`: the maximum of open invitations is reached. */
 export async function insertInvitation(
-  database: D1Database,
+  database: Database,
   orgId: string,
   invitation: NewInvitation,
   made: Remembered | null,
@@ -75,14 +76,14 @@ export async function insertInvitation(
   }
 }
 
-export async function deleteInvitation(database: D1Database, orgId: string, id: string): Promise<boolean> {
+export async function deleteInvitation(database: Database, orgId: string, id: string): Promise<boolean> {
   const rows = await inOrganization(database, orgId).delete(invitations, eq(invitations.id, id)).returning();
   return rows.length > 0;
 }
 
 /** The invitation whose token has this SHA-256 (hex), ended or not, with its organisation; null if there is none. */
 export async function findInvitationByHash(
-  database: D1Database,
+  database: Database,
   hash: string,
 ): Promise<{ readonly invitation: InvitationRow; readonly organization: string } | null> {
   const rows = await unscoped(database, "invitation by hash")
@@ -105,7 +106,7 @@ export interface Accepted extends Pick<InvitationRow, "id" | "org_id" | "email" 
  * already a member keeps the role.
  */
 export async function acceptInvitation(
-  database: D1Database,
+  database: Database,
   { id, org_id, email, role, name, proven_at }: Accepted,
   key: NewKey & { readonly person_id: string },
 ): Promise<boolean> {

@@ -4,6 +4,7 @@
  */
 import { and, eq, isNotNull, isNull, or } from "drizzle-orm";
 import type { OrganizationLimits, Role } from "../../contract/identity.ts";
+import type { Database } from "../../kernel/db/database.ts";
 import { organizations, projects } from "../../kernel/db/schema.ts";
 import { inOrganization, unscoped } from "../../kernel/db/scoped.ts";
 import { type ApiKeyRow, apiKeys, members } from "../tables.ts";
@@ -18,7 +19,7 @@ export interface FoundKey {
 }
 
 /** The key whose token has this SHA-256 (hex), also if it is revoked or expired; null if there is none. */
-export async function findKey(database: D1Database, hash: string): Promise<FoundKey | null> {
+export async function findKey(database: Database, hash: string): Promise<FoundKey | null> {
   const rows = await unscoped(database, "key by hash")
     .select({ key: apiKeys, limits: organizations.limits, role: members.role })
     .from(apiKeys)
@@ -32,7 +33,7 @@ export async function findKey(database: D1Database, hash: string): Promise<Found
 }
 
 /** The project of the organisation with this id or name; null if there is none, or if it is being deleted. */
-export async function findProjectId(database: D1Database, orgId: string, nameOrId: string): Promise<string | null> {
+export async function findProjectId(database: Database, orgId: string, nameOrId: string): Promise<string | null> {
   const named = or(eq(projects.id, nameOrId), eq(projects.name, nameOrId));
   const project = inOrganization(database, orgId);
   const rows = await project.columns({ id: projects.id }, projects, named, isNull(projects.deleted_at));

@@ -3,6 +3,7 @@
  */
 import { and, eq, isNull, notExists, type SQL, sql } from "drizzle-orm";
 import { DEFAULT_LIMITS, type OrganizationLimits } from "../../contract/identity.ts";
+import type { Database } from "../../kernel/db/database.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
 import { deletions, type OrganizationRow, organizations, type ProjectRow, projects } from "../../kernel/db/schema.ts";
@@ -19,13 +20,13 @@ export interface Founding {
 }
 
 /** The organisation, unless it is being deleted. */
-export async function findOrganization(database: D1Database, orgId: string): Promise<OrganizationRow | null> {
+export async function findOrganization(database: Database, orgId: string): Promise<OrganizationRow | null> {
   const rows = await inOrganization(database, orgId).select(organizations, isNull(organizations.deleted_at));
   return rows[0] ?? null;
 }
 
 /** The settings, also of an organisation that is being deleted. */
-export async function readSettings(database: D1Database, orgId: string): Promise<OrganizationSettings> {
+export async function readSettings(database: Database, orgId: string): Promise<OrganizationSettings> {
   const { limits, billing, allowed_hosts, deleted_at } = organizations;
   const columns = { limits, billing, allowed_hosts, deleted_at };
   const [row] = await inOrganization(database, orgId).columns(columns, organizations);
@@ -36,7 +37,7 @@ export async function readSettings(database: D1Database, orgId: string): Promise
 
 /** Changes only the given fields, also within `limits`. Null if the organisation no longer exists. */
 export async function updateOrganization(
-  database: D1Database,
+  database: Database,
   orgId: string,
   {
     limits,
@@ -62,7 +63,7 @@ export function merged(column: SQL | typeof organizations.limits | typeof projec
 }
 
 /** All organisations of the deployment except those being deleted, ordered by creation time: for an operator. */
-export async function listOrganizations(database: D1Database, page: Page): Promise<OrganizationRow[]> {
+export async function listOrganizations(database: Database, page: Page): Promise<OrganizationRow[]> {
   const all = unscoped(database, "operator").select().from(organizations).$dynamic();
   const there = isNull(organizations.deleted_at);
   return await pageOf(organizations, page, (beyond) => all.where(and(there, beyond)));
@@ -70,7 +71,7 @@ export async function listOrganizations(database: D1Database, page: Page): Promi
 
 /** Creates all of it; `taken`: the Idempotency-Key was already used. */
 export async function insertOrganization(
-  database: D1Database,
+  database: Database,
   founding: Founding,
   /** `orgId`: the organisation of the operator who sends the request. */
   made: { readonly orgId: string; readonly remembered: Remembered | null },
@@ -90,7 +91,7 @@ export async function insertOrganization(
 /**
  * Creates the first organisation of a deployment. Returns false and creates nothing if there ever was an organisation.
  */
-export async function insertFirstOrganization(database: D1Database, founding: Founding): Promise<boolean> {
+export async function insertFirstOrganization(database: Database, founding: Founding): Promise<boolean> {
   const all = unscoped(database, "bootstrap");
   const none = notExists(all.select().from(organizations));
   // The receipt of a deleted organisation stays.
@@ -104,7 +105,7 @@ export async function insertFirstOrganization(database: D1Database, founding: Fo
 }
 
 /** The organisation whose bootstrap key has this hash; null if there is none. */
-export async function findFoundedWith(database: D1Database, hash: string): Promise<string | null> {
+export async function findFoundedWith(database: Database, hash: string): Promise<string | null> {
   const bootstraps = and(eq(apiKeys.hash, hash), eq(apiKeys.created_by, "bootstrap"));
   const [row] = await unscoped(database, "bootstrap").select({ id: apiKeys.org_id }).from(apiKeys).where(bootstraps);
   return row?.id ?? null;
@@ -117,7 +118,7 @@ function withFirst(owned: InOrganization, { project, key }: Founding): Statement
 }
 
 /** Any organisation of the deployment, also one that is being deleted: for an operator's list. */
-export async function findAnyOrganization(database: D1Database, id: string): Promise<OrganizationRow | null> {
+export async function findAnyOrganization(database: Database, id: string): Promise<OrganizationRow | null> {
   const rows = await unscoped(database, "operator").select().from(organizations).where(eq(organizations.id, id));
   return rows[0] ?? null;
 }

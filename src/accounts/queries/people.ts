@@ -12,6 +12,7 @@ import {
   ROLES,
   type Role,
 } from "../../contract/identity.ts";
+import type { Database } from "../../kernel/db/database.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
 import { organizations } from "../../kernel/db/schema.ts";
 import { type InOrganization, inOrganization, unscoped } from "../../kernel/db/scoped.ts";
@@ -44,13 +45,13 @@ function membersOf(owned: InOrganization, ...conditions: (SQL | undefined)[]) {
   return owned.joined(MEMBER, [members, people], eq(people.id, members.person_id), ...conditions);
 }
 
-export async function findMember(database: D1Database, orgId: string, personId: string): Promise<Member | null> {
+export async function findMember(database: Database, orgId: string, personId: string): Promise<Member | null> {
   const rows = await membersOf(inOrganization(database, orgId), eq(members.person_id, personId));
   return rows[0] ?? null;
 }
 
 /** Ordered by the start of membership, then id; at most `page.limit`. */
-export async function listMembers(database: D1Database, orgId: string, page: Page): Promise<Member[]> {
+export async function listMembers(database: Database, orgId: string, page: Page): Promise<Member[]> {
   const owned = inOrganization(database, orgId);
   const place = { id: members.person_id, created_at: members.created_at };
   return await pageOf(place, page, (beyond) => membersOf(owned, beyond));
@@ -62,7 +63,7 @@ export async function listMembers(database: D1Database, orgId: string, page: Pag
  * the caller may no longer do this, or the person is not a member, or is the only owner, who cannot be changed.
  */
 export async function changeRole(
-  database: D1Database,
+  database: Database,
   orgId: string,
   { id: personId, role, by }: Pick<Member, "id" | "role"> & { readonly by: string },
   now: number,
@@ -116,7 +117,7 @@ function endInvitations(owned: InOrganization, which: SQL | undefined, condition
  * other organisation is deleted. Returns false if they are not a member, or are the only owner, who cannot be removed.
  */
 export async function removeMember(
-  database: D1Database,
+  database: Database,
   orgId: string,
   { id, email, by }: Pick<Member, "id" | "email"> & { readonly by: string },
   now: number,
@@ -157,7 +158,7 @@ export function hasProved(email: string): SQL | undefined {
 }
 
 /** The id of the person who proved this address (in lower case), or null. */
-export async function personWhoProved(database: D1Database, email: string): Promise<string | null> {
+export async function personWhoProved(database: Database, email: string): Promise<string | null> {
   const all = unscoped(database, "person by e-mail");
   const rows = await all.select({ id: people.id }).from(people).where(hasProved(email));
   return rows[0]?.id ?? null;
@@ -176,7 +177,7 @@ export interface Membership {
  * one. Null: there is none. `several`: there are several and none was named.
  */
 export async function membershipOf(
-  database: D1Database,
+  database: Database,
   email: string,
   orgId: string | null,
 ): Promise<Membership | "several" | null> {
@@ -196,7 +197,7 @@ export function personViewOf({ id, email, email_proven, name, role, created_at }
 }
 
 /** Addresses of the organisation's owners, at most `limit`. */
-export async function ownersOf(database: D1Database, orgId: string, limit: number): Promise<string[]> {
+export async function ownersOf(database: Database, orgId: string, limit: number): Promise<string[]> {
   const isOwner = eq(members.role, "owner");
   const rows = await inOrganization(database, orgId)
     .joined({ email: people.email }, [members, people], eq(people.id, members.person_id), isOwner)
@@ -205,16 +206,16 @@ export async function ownersOf(database: D1Database, orgId: string, limit: numbe
 }
 
 /** The number of people who are members only of this organisation. */
-export async function countOwnPeople(database: D1Database, orgId: string): Promise<number> {
+export async function countOwnPeople(database: Database, orgId: string): Promise<number> {
   return await unscoped(database, "operator").$count(people, onlyIn(database, orgId));
 }
 
 /** Deletes people who are members only of this organisation. */
-export async function deleteOwnPeople(database: D1Database, orgId: string): Promise<void> {
+export async function deleteOwnPeople(database: Database, orgId: string): Promise<void> {
   await unscoped(database, "operator").delete(people).where(onlyIn(database, orgId));
 }
 
-function onlyIn(database: D1Database, orgId: string): SQL | undefined {
+function onlyIn(database: Database, orgId: string): SQL | undefined {
   const all = unscoped(database, "operator");
   const here = all.select({ id: members.person_id }).from(members).where(eq(members.org_id, orgId));
   const elsewhere = all

@@ -2,6 +2,7 @@
 import { and, count, eq, exists, isNotNull, isNull, or, type SQL, sql } from "drizzle-orm";
 import { DEFAULT_RETENTION } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import type { Database } from "../../kernel/db/database.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
 import { organizations, type ProjectRow, projects } from "../../kernel/db/schema.ts";
@@ -20,7 +21,7 @@ export interface Reach {
 
 /** By id or name. */
 export async function findProject(
-  database: D1Database,
+  database: Database,
   { orgId, projectId }: Reach,
   nameOrId: string,
 ): Promise<NamedProject | null> {
@@ -31,7 +32,7 @@ export async function findProject(
 
 /** Ordered by creation time, then id; at most `page.limit`. */
 export async function listProjects(
-  database: D1Database,
+  database: Database,
   { orgId, projectId }: Reach,
   page: Page,
 ): Promise<NamedProject[]> {
@@ -42,7 +43,7 @@ export async function listProjects(
 
 /** `full`: the organisation has the maximum number of projects. */
 export async function insertProject(
-  database: D1Database,
+  database: Database,
   orgId: string,
   project: Omit<ProjectRow, "org_id">,
   made: Remembered | null,
@@ -66,7 +67,7 @@ export async function insertProject(
 
 /** Changes only the given fields, also within `retention`. Null if the project no longer exists. */
 export async function updateProject(
-  database: D1Database,
+  database: Database,
   orgId: string,
   id: string,
   { name, retention }: Partial<Pick<NamedProject, "name" | "retention">>,

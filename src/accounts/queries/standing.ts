@@ -2,6 +2,7 @@
 import { eq, isNull } from "drizzle-orm";
 import { inBoth, PERMISSIONS_OF, type Permission, permits } from "../../contract/identity.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "../../kernel/db/database.ts";
 import { organizations } from "../../kernel/db/schema.ts";
 import { inOrganization } from "../../kernel/db/scoped.ts";
 import { type ApiKeyRow, apiKeys } from "../tables.ts";
@@ -12,7 +13,7 @@ const MOST_ROTATIONS = 32;
 
 /** The person, or the key's current successor, if it still has the scope in the project; else null. `now`: ms. */
 export async function whoStillMay(
-  database: D1Database,
+  database: Database,
   { orgId, projectId }: Scope,
   who: string,
   needed: Permission,
@@ -32,14 +33,14 @@ export async function whoStillMay(
 }
 
 /** The person responsible for what a key or a person makes: the key's owner or its maker. Null: no person is. */
-export async function personBehind(database: D1Database, orgId: string, who: string): Promise<string | null> {
+export async function personBehind(database: Database, orgId: string, who: string): Promise<string | null> {
   if (who.startsWith("per_")) return who;
   const { person_id, maker_id } = apiKeys;
   const [key] = await inOrganization(database, orgId).columns({ person_id, maker_id }, apiKeys, eq(apiKeys.id, who));
   return key?.person_id ?? key?.maker_id ?? null;
 }
 
-async function latestOf(database: D1Database, orgId: string, id: string): Promise<ApiKeyRow | null> {
+async function latestOf(database: Database, orgId: string, id: string): Promise<ApiKeyRow | null> {
   let key: ApiKeyRow | null = null;
   let next: string | null = id;
   for (let times = 0; next !== null && times < MOST_ROTATIONS; times += 1) {
@@ -51,10 +52,7 @@ async function latestOf(database: D1Database, orgId: string, id: string): Promis
   return key;
 }
 
-async function scopesOf(
-  database: D1Database,
-  { org_id, person_id, scopes }: ApiKeyRow,
-): Promise<readonly Permission[]> {
+async function scopesOf(database: Database, { org_id, person_id, scopes }: ApiKeyRow): Promise<readonly Permission[]> {
   if (person_id === null) return scopes;
   const member = await findMember(database, org_id, person_id);
   return member === null ? [] : inBoth(scopes, PERMISSIONS_OF[member.role]);

@@ -5,6 +5,7 @@
 import { and, desc, eq, exists, gt, inArray, isNotNull, isNull, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
 import type { OrganizationLimits, Role } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import type { Database } from "../../kernel/db/database.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
 import { organizations, projects } from "../../kernel/db/schema.ts";
 import { type Condition, type InOrganization, inOrganization, unscoped, type Write } from "../../kernel/db/scoped.ts";
@@ -36,7 +37,7 @@ export interface FoundSession {
 }
 
 /** The session whose cookie has this SHA-256 (hex), ended or not; null also if its owner is being deleted. */
-export async function findSession(database: D1Database, hash: string): Promise<FoundSession | null> {
+export async function findSession(database: Database, hash: string): Promise<FoundSession | null> {
   const person = sql`coalesce(${apiKeys.person_id}, ${webSessions.person_id})`;
   const rows = await unscoped(database, "session by hash")
     .select({ session: webSessions, key: apiKeys, limits: organizations.limits, role: members.role })
@@ -56,7 +57,7 @@ export async function findSession(database: D1Database, hash: string): Promise<F
 }
 
 /** The code with this SHA-256 (hex), ended or not; null if it does not exist or was used. */
-export async function findSignInCode(database: D1Database, hash: string): Promise<SignInCodeRow | null> {
+export async function findSignInCode(database: Database, hash: string): Promise<SignInCodeRow | null> {
   const rows = await unscoped(database, "sign-in code by hash")
     .select({ code: signInCodes })
     .from(signInCodes)
@@ -66,7 +67,7 @@ export async function findSignInCode(database: D1Database, hash: string): Promis
 }
 
 /** Adds a code; deletes ended and excess codes. Returns false if its key or person no longer has access. */
-export async function insertSignInCode(database: D1Database, orgId: string, code: NewSignInCode): Promise<boolean> {
+export async function insertSignInCode(database: Database, orgId: string, code: NewSignInCode): Promise<boolean> {
   const owned = inOrganization(database, orgId);
   const now = code.created_at;
   const latest = owned
@@ -87,7 +88,7 @@ export async function insertSignInCode(database: D1Database, orgId: string, code
  * ended, or its key or person no longer has access.
  */
 export async function beginSession(
-  database: D1Database,
+  database: Database,
   orgId: string,
   session: NewSession,
   codeHash: string | null,
@@ -113,7 +114,7 @@ export interface SessionReach extends Reach {
 }
 
 export async function findWebSession(
-  database: D1Database,
+  database: Database,
   reach: SessionReach,
   id: string,
 ): Promise<WebSessionRow | null> {
@@ -123,13 +124,13 @@ export async function findWebSession(
 }
 
 /** Sessions ordered by start time, then id; at most `page.limit`. */
-export async function listWebSessions(database: D1Database, reach: SessionReach, page: Page): Promise<WebSessionRow[]> {
+export async function listWebSessions(database: Database, reach: SessionReach, page: Page): Promise<WebSessionRow[]> {
   const owned = inOrganization(database, reach.orgId);
   return await pageOf(webSessions, page, (beyond) => owned.select(webSessions, beyond, reached(owned, reach)));
 }
 
 /** Returns false if there is no such session. */
-export async function deleteWebSession(database: D1Database, reach: SessionReach, id: string): Promise<boolean> {
+export async function deleteWebSession(database: Database, reach: SessionReach, id: string): Promise<boolean> {
   const owned = inOrganization(database, reach.orgId);
   const rows = await owned
     .delete(webSessions, eq(webSessions.id, id), reached(owned, reach))
@@ -138,12 +139,7 @@ export async function deleteWebSession(database: D1Database, reach: SessionReach
 }
 
 /** Deletes at most `limit` sessions and `limit` codes of an organisation that ended before. True: there may be more. */
-export async function dropSignIns(
-  database: D1Database,
-  orgId: string,
-  before: number,
-  limit: number,
-): Promise<boolean> {
+export async function dropSignIns(database: Database, orgId: string, before: number, limit: number): Promise<boolean> {
   const owned = inOrganization(database, orgId);
   const dropped = await owned.batch([
     dropSome(owned, webSessions, before, limit),

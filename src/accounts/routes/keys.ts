@@ -1,6 +1,7 @@
 /** Routes for keys: create, list, read, change, rotate, revoke. The key itself is only in the reply that creates it. */
 
 import { EXAMPLE } from "../../contract/primitives.ts";
+import { databaseOf } from "../../kernel/db/database.ts";
 import { CREATED_HEADERS, creationReply, readBody, readCreation } from "../../kernel/http/answer.ts";
 import { unwrap } from "../../kernel/http/errors.ts";
 import { type ApiContext, type Operation, pathParam, serviceOf } from "../../kernel/http/operation.ts";
@@ -106,7 +107,7 @@ async function createOne(context: ApiContext): Promise<Response> {
 }
 
 async function listAll(context: ApiContext): Promise<Response> {
-  const [database, caller] = [context.env.DB, context.var.caller];
+  const [database, caller] = [databaseOf(context.env), context.var.caller];
   const pages = {
     find: (id: string) => findApiKey(database, caller, id),
     list: (page: Parameters<typeof listApiKeys>[2]) => listApiKeys(database, caller, page),

@@ -1,6 +1,7 @@
 /** Routes for the caller, the caller's organisation, and, for an operator, every organisation of the deployment. */
 
 import type { Caller } from "../../contract/identity.ts";
+import { databaseOf } from "../../kernel/db/database.ts";
 import { seconds } from "../../kernel/db/page.ts";
 import type { OrganizationRow } from "../../kernel/db/schema.ts";
 import { CREATED_HEADERS, creationReply, readBody, readCreation } from "../../kernel/http/answer.ts";
@@ -160,13 +161,13 @@ export async function callerViewOf(env: Env, caller: Caller): Promise<WhoAmI> {
 
 async function projectOf(env: Env, caller: Caller): Promise<WhoAmI["project"]> {
   if (caller.projectId === null) return null;
-  const project = await findProject(env.DB, caller, caller.projectId);
+  const project = await findProject(databaseOf(env), caller, caller.projectId);
   return project === null ? null : { id: project.id, name: project.name };
 }
 
 /** Throws only if the organisation's deletion started after the caller was identified. */
 async function organizationOf(env: Env, { orgId }: Caller): Promise<OrganizationRow> {
-  const organization = await findOrganization(env.DB, orgId);
+  const organization = await findOrganization(databaseOf(env), orgId);
   if (organization !== null) return organization;
   throw new Refusal({ code: "not_found", message: "this organisation is being deleted", param: null });
 }
@@ -198,7 +199,7 @@ async function createOne(context: ApiContext): Promise<Response> {
 }
 
 async function listAll(context: ApiContext): Promise<Response> {
-  const database = context.env.DB;
+  const database = databaseOf(context.env);
   const pages = {
     find: (id: string) => findAnyOrganization(database, id),
     list: (page: Parameters<typeof listOrganizations>[1]) => listOrganizations(database, page),

@@ -2,6 +2,7 @@
 
 import { Deleted } from "../../contract/endpoint.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
+import { type Database, databaseOf } from "../../kernel/db/database.ts";
 import { CREATED_HEADERS, creationReply, readBody, readCreation } from "../../kernel/http/answer.ts";
 import { logDone } from "../../kernel/http/audit.ts";
 import { unwrap } from "../../kernel/http/errors.ts";
@@ -165,10 +166,10 @@ async function listInvited(context: ApiContext): Promise<Response> {
 }
 
 /** Refuses a key of one project. */
-function wholeOrganization({ env, var: { caller } }: ApiContext): [D1Database, string] {
+function wholeOrganization({ env, var: { caller } }: ApiContext): [Database, string] {
   const refused = refuseOneProject(caller);
   if (refused !== null) unwrap(refused);
-  return [env.DB, caller.orgId];
+  return [databaseOf(env), caller.orgId];
 }
 
 async function changeOne(context: ApiContext): Promise<Response> {

@@ -1,5 +1,6 @@
 /** Routes for projects: create, list, read, change. */
 
+import { databaseOf } from "../../kernel/db/database.ts";
 import {
   CREATED_HEADERS,
   creationReply,
@@ -78,7 +79,7 @@ async function createOne(context: ApiContext): Promise<Response> {
 }
 
 async function listAll(context: ApiContext): Promise<Response> {
-  const [database, caller] = [context.env.DB, context.var.caller];
+  const [database, caller] = [databaseOf(context.env), context.var.caller];
   const pages = {
     find: (id: string) => findProject(database, caller, id),
     list: (page: Parameters<typeof listProjects>[2]) => listProjects(database, caller, page),

@@ -6,6 +6,7 @@
 import { Deleted } from "../../contract/endpoint.ts";
 import { type Caller, permits } from "../../contract/identity.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
+import { databaseOf } from "../../kernel/db/database.ts";
 import { readBody } from "../../kernel/http/answer.ts";
 import { logDone } from "../../kernel/http/audit.ts";
 import { Refusal, unwrap } from "../../kernel/http/errors.ts";
@@ -177,7 +178,7 @@ async function signOut(context: ApiContext): Promise<Response> {
       param: null,
     });
   }
-  await deleteWebSession(context.env.DB, reachOf(caller), session.id);
+  await deleteWebSession(databaseOf(context.env), reachOf(caller), session.id);
   context.header("set-cookie", sessionCookie(context, null, 0));
   return context.json({ object: "session", id: session.id, deleted: true });
 }
@@ -188,7 +189,7 @@ function reachOf({ orgId, projectId, who, permissions }: Caller): SessionReach {
 }
 
 async function listAll(context: ApiContext): Promise<Response> {
-  const [database, reach] = [context.env.DB, reachOf(context.var.caller)];
+  const [database, reach] = [databaseOf(context.env), reachOf(context.var.caller)];
   const pages = {
     find: (id: string) => findWebSession(database, reach, id),
     list: (page: Parameters<typeof listWebSessions>[2]) => listWebSessions(database, reach, page),
@@ -198,7 +199,7 @@ async function listAll(context: ApiContext): Promise<Response> {
 
 async function revokeOne(context: ApiContext): Promise<Response> {
   const id = pathParam(context, "id");
-  if (await deleteWebSession(context.env.DB, reachOf(context.var.caller), id)) {
+  if (await deleteWebSession(databaseOf(context.env), reachOf(context.var.caller), id)) {
     return context.json({ object: "session", id, deleted: true });
   }
   throw new Refusal({ code: "not_found", message: `no session ${id}`, param: "id" });

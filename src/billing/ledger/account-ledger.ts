@@ -10,6 +10,7 @@
 import { LIMITS } from "../../contract/limits.ts";
 import type { LedgerEntry } from "../../contract/money.ts";
 import { notifyRuns } from "../../kernel/account/tell-runs.ts";
+import { databaseOf } from "../../kernel/db/database.ts";
 import { backoffMs } from "../../kernel/kit/backoff.ts";
 import { logError } from "../../kernel/kit/log.ts";
 import { Subrequests } from "../../kernel/kit/subrequests.ts";
@@ -295,7 +296,7 @@ export class AccountLedger {
     const now = this.#now();
     if (known !== null && now - known.read_at < TERMS_KEPT_MS) return known;
     try {
-      const { organization, budgets } = await readTerms(this.#env.DB, org_id);
+      const { organization, budgets } = await readTerms(databaseOf(this.#env), org_id);
       const { billing, credit_limit_micros } = organization ?? NO_TERMS;
       const named = budgets.map(({ id, target_kind, target_id, limit_micros }) => {
         return { id, target_kind, target_id, limit_micros };

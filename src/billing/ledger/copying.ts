@@ -3,6 +3,7 @@
  * copies one slice. An error of a store is thrown; nothing is marked then, and the same data is written again.
  */
 
+import { databaseOf } from "../../kernel/db/database.ts";
 import { ledgerFileKey } from "../../kernel/kit/names.ts";
 import type { Subrequests } from "../../kernel/kit/subrequests.ts";
 import { writeUsageHours } from "../queries/ledger.ts";
@@ -37,7 +38,7 @@ export async function copyUsage(env: Env, ledger: Ledger, subrequests: Subreques
     if (due === null || due > now) return;
     const waiting = ledger.usage.toCopy(USAGE_ROWS_A_BATCH);
     const rows = waiting.map(({ row }) => row);
-    await subrequests.fetch(() => writeUsageHours(env.DB, ledger.owner(), rows));
+    await subrequests.fetch(() => writeUsageHours(databaseOf(env), ledger.owner(), rows));
     ledger.write(() => ledger.usage.noteCopied(waiting));
     if (waiting.length < USAGE_ROWS_A_BATCH) return;
   }

@@ -1,6 +1,7 @@
 /** Budgets: the most that may be charged in a month to an organisation, a project, or a key or person. */
 import { and, count, eq, exists, isNull, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../../contract/limits.ts";
+import type { Database } from "../../kernel/db/database.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf } from "../../kernel/db/page.ts";
 import { organizations } from "../../kernel/db/schema.ts";
@@ -9,20 +10,20 @@ import { type BudgetRow, budgets } from "../tables.ts";
 
 export type NewBudget = Omit<BudgetRow, "org_id">;
 
-export async function findBudget(database: D1Database, orgId: string, id: string): Promise<BudgetRow | null> {
+export async function findBudget(database: Database, orgId: string, id: string): Promise<BudgetRow | null> {
   const rows = await inOrganization(database, orgId).select(budgets, eq(budgets.id, id));
   return rows[0] ?? null;
 }
 
 /** Ordered by creation time, then id; at most `page.limit` rows. */
-export async function listBudgets(database: D1Database, orgId: string, page: Page): Promise<BudgetRow[]> {
+export async function listBudgets(database: Database, orgId: string, page: Page): Promise<BudgetRow[]> {
   const owned = inOrganization(database, orgId);
   return await pageOf(budgets, page, (beyond) => owned.select(budgets, beyond));
 }
 
 /** `taken`: the Idempotency-Key was used; `target_taken`: the target has a budget; `full`: the maximum is reached. */
 export async function insertBudget(
-  database: D1Database,
+  database: Database,
   orgId: string,
   budget: NewBudget,
   made: Remembered | null,
@@ -46,7 +47,7 @@ export async function insertBudget(
 
 /** Null if the budget does not exist. */
 export async function updateBudget(
-  database: D1Database,
+  database: Database,
   orgId: string,
   id: string,
   changes: Pick<BudgetRow, "limit_micros" | "updated_at">,
@@ -55,7 +56,7 @@ export async function updateBudget(
   return rows[0] ?? null;
 }
 
-export async function deleteBudget(database: D1Database, orgId: string, id: string): Promise<boolean> {
+export async function deleteBudget(database: Database, orgId: string, id: string): Promise<boolean> {
   const rows = await inOrganization(database, orgId).delete(budgets, eq(budgets.id, id)).returning();
   return rows.length > 0;
 }

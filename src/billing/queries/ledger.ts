@@ -3,13 +3,14 @@
  * organisation's object; after a kill, the same rows are written again.
  */
 import { asc } from "drizzle-orm";
+import type { Database } from "../../kernel/db/database.ts";
 import { type OrganizationRow, organizations } from "../../kernel/db/schema.ts";
 import { inOrganization } from "../../kernel/db/scoped.ts";
 import { type BudgetRow, budgets, type UsageHourRow, usageHours } from "../tables.ts";
 
 /** The organisation's billing settings, also if its deletion has started, and its budgets. */
 export async function readTerms(
-  database: D1Database,
+  database: Database,
   orgId: string,
 ): Promise<{
   readonly organization: Pick<OrganizationRow, "billing" | "credit_limit_micros"> | null;
@@ -25,7 +26,7 @@ export async function readTerms(
 
 /** Writes whole hours over existing rows; at most 50 rows. */
 export async function writeUsageHours(
-  database: D1Database,
+  database: Database,
   orgId: string,
   rows: readonly Omit<UsageHourRow, "org_id">[],
 ): Promise<void> {

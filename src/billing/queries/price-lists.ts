@@ -2,13 +2,14 @@
 import { and, asc, count, desc, eq, exists, getTableColumns, gt, lte, ne, notExists, sql } from "drizzle-orm";
 import { LIMITS } from "../../contract/limits.ts";
 import type { PriceList } from "../../contract/money.ts";
+import type { Database } from "../../kernel/db/database.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { inOrganization, unscoped } from "../../kernel/db/scoped.ts";
 import { DEFAULT_PRICES } from "../default-prices.ts";
 import { type PriceListRow, priceLists } from "../tables.ts";
 
 /** The list in force at `now` (epoch seconds), followed by future lists, the next one first. */
-export async function pricesFrom(database: D1Database, now: number): Promise<[PriceList, ...PriceList[]]> {
+export async function pricesFrom(database: Database, now: number): Promise<[PriceList, ...PriceList[]]> {
   const all = unscoped(database, "prices");
   const [begun, coming] = await all.batch([
     all
@@ -28,7 +29,7 @@ export async function pricesFrom(database: D1Database, now: number): Promise<[Pr
   return [current === undefined ? DEFAULT_PRICES : priceListOf(current), ...coming.map(priceListOf)];
 }
 
-export async function findPriceList(database: D1Database, version: string): Promise<PriceList | null> {
+export async function findPriceList(database: Database, version: string): Promise<PriceList | null> {
   if (version === DEFAULT_PRICES.version) return DEFAULT_PRICES;
   const rows = await unscoped(database, "prices").select().from(priceLists).where(eq(priceLists.version, version));
   return rows[0] === undefined ? null : priceListOf(rows[0]);
@@ -39,7 +40,7 @@ export async function findPriceList(database: D1Database, version: string): Prom
  * starts at that time; `full`: the maximum number of future lists is reached.
  */
 export async function insertPriceList(
-  database: D1Database,
+  database: Database,
   row: PriceListRow,
   /** `orgId`: the organisation of the operator who sends the request. */
   made: { readonly orgId: string; readonly remembered: Remembered | null },

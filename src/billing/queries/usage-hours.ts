@@ -1,6 +1,7 @@
 /** An organisation's usage per hour: a copy of what its ledger counts. */
 import { and, gte, lt, type SQL, sql } from "drizzle-orm";
 import { CHARGE_LINES, type ChargeLine } from "../../contract/money.ts";
+import type { Database } from "../../kernel/db/database.ts";
 import { inOrganization } from "../../kernel/db/scoped.ts";
 import { usageHours } from "../tables.ts";
 import { USAGE_GROUPS, USE_COUNTS, type UsageGroup, type UsageNames, type UseCount } from "../wire.ts";
@@ -45,7 +46,7 @@ const BUCKET_OF = {
 } as const;
 
 /** Uses an index and reads one row for each hour and combination of names. Ordered by time, then by names. */
-export async function usageBetween(database: D1Database, orgId: string, query: UsageQuery): Promise<UsageSums[]> {
+export async function usageBetween(database: Database, orgId: string, query: UsageQuery): Promise<UsageSums[]> {
   const { projectId, from, to, groups, only, limit } = query;
   const named = USAGE_GROUPS.flatMap((group) => {
     const name = only[group];

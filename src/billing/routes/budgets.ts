@@ -1,6 +1,7 @@
 /** Routes for budgets: what an organisation, a project, or a key or person may spend in a month. */
 
 import { EXAMPLE } from "../../contract/primitives.ts";
+import { databaseOf } from "../../kernel/db/database.ts";
 import { serviceOf } from "../../kernel/http/operation.ts";
 import { resourceOperations } from "../../kernel/http/resource.ts";
 import { refuseOneProject } from "../../kernel/messages/refusal.ts";
@@ -18,7 +19,7 @@ export const budgetOperations = resourceOperations({
   schema: BudgetView,
   example: EXAMPLE.budget,
   refuse: ({ var: { caller } }) => refuseOneProject(caller),
-  find: ({ env, var: { caller } }, id) => findBudget(env.DB, caller.orgId, id),
+  find: ({ env, var: { caller } }, id) => findBudget(databaseOf(env), caller.orgId, id),
   show: (context, budgets) => service(context).showBudgets(context.env, context.var.caller.orgId, budgets),
   create: {
     summary: "Limit what may be charged in a month (UTC), in total or for a project, key or person",
@@ -33,7 +34,7 @@ export const budgetOperations = resourceOperations({
   list: {
     summary: "List budgets, with this month's spending",
     reply: { description: "One page of budgets", schema: BudgetList },
-    run: ({ env, var: { caller } }, page) => listBudgets(env.DB, caller.orgId, page),
+    run: ({ env, var: { caller } }, page) => listBudgets(databaseOf(env), caller.orgId, page),
   },
   get: { summary: "Read a budget, with this month's spending", reply: { description: "The budget" } },
   update: {

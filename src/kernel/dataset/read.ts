@@ -2,6 +2,7 @@
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { DatasetView } from "../../contract/uploaded-dataset.ts";
+import { databaseOf } from "../db/database.ts";
 import { datasetViewOf, findDataset } from "../db/datasets.ts";
 import type { DatasetTableRow } from "../db/schema.ts";
 import { isolateMemory } from "../kit/isolate-memory.ts";
@@ -69,6 +70,6 @@ export async function openDataset(
   const isId = readId(env, idOrName)?.kind === "dataset";
   // Names cannot begin with `ds_`. A text that does and is not a valid id is a guess.
   if (!isId && idOrName.startsWith("ds_")) return missing;
-  const row = await findDataset(env.DB, scope, isId ? { id: idOrName } : { name: idOrName });
+  const row = await findDataset(databaseOf(env), scope, isId ? { id: idOrName } : { name: idOrName });
   return row === null ? missing : { ok: true, value: row };
 }

@@ -12,6 +12,7 @@ import type { DatasetView } from "../../contract/uploaded-dataset.ts";
 import { mintId } from "../../core/ids.ts";
 import type { EnvironmentCode } from "../../core/protocol/environment-code.ts";
 import { countJson } from "../../core/schema/json-counts.ts";
+import { databaseOf } from "../db/database.ts";
 import { datasetViewOf, findDataset, type NewDataset } from "../db/datasets.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
@@ -80,7 +81,7 @@ export async function checkUpload(env: Env, scope: Scope, upload: DatasetUpload)
   const chosen = await checkedBy(env, scope, upload);
   if (!chosen.ok) return chosen;
   const { name } = upload;
-  if (name === null || (await findDataset(env.DB, scope, { name })) === null) return chosen;
+  if (name === null || (await findDataset(databaseOf(env), scope, { name })) === null) return chosen;
   return nameTaken(name);
 }
 

@@ -15,6 +15,7 @@ import { type DatasetUploadPart, type DatasetUploadProgress, PART_TOO_LARGE } fr
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
+import { databaseOf } from "../db/database.ts";
 import {
   deleteUpload,
   findUpload,
@@ -57,7 +58,7 @@ export async function beginUpload(
 ): Promise<Result<Made<NewUpload>>> {
   return await createOnce<NewUpload, "taken" | "gone" | "full">(env, scope, options, {
     operation: "createDatasetUpload",
-    find: (id) => findUpload(env.DB, scope, id),
+    find: (id) => findUpload(databaseOf(env), scope, id),
     make: async () => {
       const checked = await checkUpload(env, scope, file);
       if (!checked.ok) return checked;
@@ -65,7 +66,7 @@ export async function beginUpload(
       const id = mintId("up", minting(env, now));
       return { ok: true, value: { id, ...file, dataset_id: null, created_at: now } };
     },
-    insert: (row, key) => insertUpload(env.DB, scope, row, key),
+    insert: (row, key) => insertUpload(databaseOf(env), scope, row, key),
     refusals: { taken: keyReused, gone: projectGone, full: () => refuse("conflict", MOST, null) },
   });
 }
@@ -133,7 +134,7 @@ export async function completeUpload(
       (await madeBy(env, scope, before.value)) ??
       (await makeDataset(env, scope, before.value, bytes, subrequests, { ...options, onChunk }));
     // Another completion may have taken the name and deleted the parts meanwhile: its dataset is this one's, too.
-    const after = made.ok ? null : await findUpload(env.DB, scope, id);
+    const after = made.ok ? null : await findUpload(databaseOf(env), scope, id);
     const answer = (after && (await madeBy(env, scope, after))) ?? made;
     if (answer.ok) await dropParts(env, scope, id, subrequests);
     return answer;
@@ -176,7 +177,7 @@ async function insert(env: Env, scope: Scope, upload: DatasetUploadRow, dataset:
     const message = `sha256: the parts have the SHA-256 ${dataset.sha256}, and the upload was created for ${sha256}: delete the upload and send the file again`;
     return refuse("invalid_request", message, "sha256");
   }
-  const inserted = await insertUploaded(env.DB, scope, id, dataset);
+  const inserted = await insertUploaded(databaseOf(env), scope, id, dataset);
   if (inserted === "inserted") return null;
   if (inserted === "taken") return nameTaken(upload.name);
   const now = await openUpload(env, scope, id);
@@ -188,7 +189,7 @@ async function insert(env: Env, scope: Scope, upload: DatasetUploadRow, dataset:
 /** The dataset that a completed upload became; null for one that is not complete. */
 async function madeBy(env: Env, scope: Scope, { dataset_id }: DatasetUploadRow): Promise<Uploaded | null> {
   if (dataset_id === null) return null;
-  const dataset = await findDataset(env.DB, scope, { id: dataset_id });
+  const dataset = await findDataset(databaseOf(env), scope, { id: dataset_id });
   if (dataset === null) return refuse("not_found", `${dataset_id}, which this upload became, was deleted`, "id");
   return { ok: true, value: { dataset: datasetViewOf(dataset), replayed: true } };
 }
@@ -204,13 +205,13 @@ export async function endUpload(env: Env, scope: Scope, id: string): Promise<Res
 /** A kill after the first step leaves an upload without parts, which can be deleted again. */
 export async function dropUpload(env: Env, scope: Scope, id: string, subrequests: Subrequests): Promise<void> {
   await dropParts(env, scope, id, subrequests);
-  await subrequests.fetch(() => deleteUpload(env.DB, scope, id));
+  await subrequests.fetch(() => deleteUpload(databaseOf(env), scope, id));
   // A part that arrived meanwhile saw the upload.
   await dropParts(env, scope, id, subrequests);
 }
 
 async function openUpload(env: Env, scope: Scope, id: string): Promise<Result<DatasetUploadRow>> {
-  const row = readId(env, id)?.kind === "upload" ? await findUpload(env.DB, scope, id) : null;
+  const row = readId(env, id)?.kind === "upload" ? await findUpload(databaseOf(env), scope, id) : null;
   return row === null ? refuse("not_found", `no dataset upload ${id}`, "id") : { ok: true, value: row };
 }
 

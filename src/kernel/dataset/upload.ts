@@ -3,6 +3,7 @@ import { BODY_TOO_LARGE } from "../../contract/dataset-upload.ts";
 import { canonicalJson } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
+import { databaseOf } from "../db/database.ts";
 import { datasetViewOf, findDataset, insertDataset, type NewDataset } from "../db/datasets.ts";
 import { type Remembered, recall } from "../db/idempotency-keys.ts";
 import { BrokenBodyError, receivedChunks } from "../kit/body-chunks.ts";
@@ -68,7 +69,7 @@ async function insert(
 ): Promise<Uploaded | null> {
   const key = options.idempotencyKey;
   const inserted = await insertDataset(
-    env.DB,
+    databaseOf(env),
     scope,
     dataset,
     key === null ? null : remembered(env, key, upload, dataset),
@@ -91,7 +92,7 @@ function remembered(env: Env, key: string, upload: DatasetUpload, dataset: NewDa
 }
 
 async function madeBefore(env: Env, scope: Scope, { idempotencyKey }: UploadOptions): Promise<Remembered | null> {
-  return idempotencyKey === null ? null : await recall(env.DB, scope, OPERATION, idempotencyKey);
+  return idempotencyKey === null ? null : await recall(databaseOf(env), scope, OPERATION, idempotencyKey);
 }
 
 /** The dataset that this key created before, if the request is the same. */
@@ -104,7 +105,7 @@ async function replay(
 ): Promise<Uploaded> {
   const [requestHash, ...requestHashesBefore] = requestHashes(env, upload, sha256);
   if (!isSameRequest(made.request_hash, { requestHash, requestHashesBefore })) return keyReused();
-  const dataset = await findDataset(env.DB, scope, { id: made.resource_id });
+  const dataset = await findDataset(databaseOf(env), scope, { id: made.resource_id });
   if (dataset === null) {
     const message = `${made.resource_id}, created with this Idempotency-Key, was deleted: use another key`;
     return refuse("conflict", message, "Idempotency-Key");

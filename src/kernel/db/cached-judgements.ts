@@ -5,6 +5,7 @@
  */
 import { inArray } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import { type CachedJudgementRow, cachedJudgements } from "./schema.ts";
 import { inProject } from "./scoped.ts";
 
@@ -12,7 +13,7 @@ export type CachedJudgement = CachedJudgementRow["verdict"];
 
 /** The judgements that are stored under these keys, at most 64. */
 export async function findJudgements(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   keys: readonly string[],
 ): Promise<Map<string, CachedJudgement>> {
@@ -26,7 +27,7 @@ export async function findJudgements(
 
 /** The first judgement stays. */
 export async function keepJudgement(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   row: Pick<CachedJudgementRow, "key" | "verdict" | "created_at">,
 ): Promise<void> {

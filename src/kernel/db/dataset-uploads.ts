@@ -3,6 +3,7 @@ import { and, count, eq, exists, gt, isNull, sql } from "drizzle-orm";
 import type { DatasetUploadView } from "../../contract/dataset-upload.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import type { NewDataset } from "./datasets.ts";
 import { insertOnce, isThere, type Kept, type Remembered } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
@@ -23,14 +24,14 @@ export function uploadViewOf(row: NewUpload): DatasetUploadView {
   };
 }
 
-export async function findUpload(database: D1Database, scope: Scope, id: string): Promise<DatasetUploadRow | null> {
+export async function findUpload(database: Database, scope: Scope, id: string): Promise<DatasetUploadRow | null> {
   const rows = await inProject(database, scope).select(datasetUploads, eq(datasetUploads.id, id));
   return rows[0] ?? null;
 }
 
 /** Uploads that have not expired, by time of creation, then id; at most `page.limit`. `sha256`: only those of this file. */
 export async function listUploads(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   page: Page,
   { now, sha256 }: { readonly now: number; readonly sha256?: string | undefined },
@@ -47,7 +48,7 @@ function liveAt(now: number) {
 
 /** `full`: the organisation has as many unfinished uploads as it may have. */
 export async function insertUpload(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   upload: NewUpload,
   made: Remembered | null,
@@ -62,12 +63,7 @@ export async function insertUpload(
 }
 
 /** Writes the dataset and notes it at its upload, both or neither. `gone`: the upload ended before, or the project. */
-export function insertUploaded(
-  database: D1Database,
-  scope: Scope,
-  uploadId: string,
-  dataset: NewDataset,
-): Promise<Kept> {
+export function insertUploaded(database: Database, scope: Scope, uploadId: string, dataset: NewDataset): Promise<Kept> {
   const project = inProject(database, scope);
   const open = [eq(datasetUploads.id, uploadId), isNull(datasetUploads.dataset_id)];
   return insertOnce(database, scope, datasets, dataset, null, {
@@ -78,6 +74,6 @@ export function insertUploaded(
   });
 }
 
-export async function deleteUpload(database: D1Database, scope: Scope, id: string): Promise<void> {
+export async function deleteUpload(database: Database, scope: Scope, id: string): Promise<void> {
   await inProject(database, scope).delete(datasetUploads, eq(datasetUploads.id, id));
 }

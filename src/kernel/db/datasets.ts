@@ -2,6 +2,7 @@
 import { eq, notExists } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
 import type { DatasetView } from "../../contract/uploaded-dataset.ts";
+import type { Database } from "./database.ts";
 import { insertOnce, type Kept, type Remembered } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { type Deleted, RUNS_LISTED, unfinishedRuns } from "./runs.ts";
@@ -26,7 +27,7 @@ export function datasetViewOf(row: NewDataset): DatasetView {
 
 /** Finds a dataset by its id or by its name. */
 export async function findDataset(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   named: { readonly id: string } | { readonly name: string },
 ): Promise<DatasetTableRow | null> {
@@ -36,12 +37,12 @@ export async function findDataset(
 }
 
 /** Lists datasets by time of creation, then id; at most `page.limit` of them. */
-export async function listDatasets(database: D1Database, scope: Scope, page: Page): Promise<DatasetTableRow[]> {
+export async function listDatasets(database: Database, scope: Scope, page: Page): Promise<DatasetTableRow[]> {
   return await pageOf(datasets, page, (beyond) => inProject(database, scope).select(datasets, beyond));
 }
 
 export function insertDataset(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   dataset: NewDataset,
   made: Remembered | null,
@@ -52,7 +53,7 @@ export function insertDataset(
 /**
  * Deletes a dataset that no unfinished run names; otherwise returns the runs that do, as far as the list of runs knows.
  */
-export async function deleteUnusedDataset(database: D1Database, scope: Scope, id: string): Promise<Deleted> {
+export async function deleteUnusedDataset(database: Database, scope: Scope, id: string): Promise<Deleted> {
   const project = inProject(database, scope);
   const used = () => unfinishedRuns(database, scope, eq(runs.dataset_id, id));
   const still = project.columns({ id: datasets.id }, datasets, eq(datasets.id, id));

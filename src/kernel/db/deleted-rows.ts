@@ -4,6 +4,7 @@
  */
 import { count, eq, exists, inArray, isNull, ne, notExists, sql } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import { endpoints, runs, trainerTokens } from "./schema.ts";
 import { type Condition, inProject } from "./scoped.ts";
 import { tablesOf } from "./slice-tables.ts";
@@ -12,7 +13,7 @@ import { tablesOf } from "./slice-tables.ts";
  * Rows of a run: its own, the endpoints that came with it and that no other run uses, its trainer's tokens, and the
  * rows that slices have about it.
  */
-export async function countRowsOfRun(database: D1Database, scope: Scope, runId: string): Promise<number> {
+export async function countRowsOfRun(database: Database, scope: Scope, runId: string): Promise<number> {
   const project = inProject(database, scope);
   const counts = await project.batch([
     project.columns({ n: count() }, trainerTokens, eq(trainerTokens.run_id, runId)),
@@ -25,7 +26,7 @@ export async function countRowsOfRun(database: D1Database, scope: Scope, runId: 
 }
 
 /** Deletes all of them or none. */
-export async function deleteRowsOfRun(database: D1Database, scope: Scope, runId: string): Promise<void> {
+export async function deleteRowsOfRun(database: Database, scope: Scope, runId: string): Promise<void> {
   const project = inProject(database, scope);
   await project.batch([
     project.delete(trainerTokens, eq(trainerTokens.run_id, runId)),
@@ -42,7 +43,7 @@ function inline(): Condition[] {
 }
 
 /** The policy's endpoint, unless another run that was derived from this one still names it. */
-function endpointOf(database: D1Database, scope: Scope, runId: string): Condition[] {
+function endpointOf(database: Database, scope: Scope, runId: string): Condition[] {
   const project = inProject(database, scope);
   const own = project.columns({ id: runs.endpoint_id }, runs, eq(runs.id, runId));
   const others = project.columns({ id: runs.id }, runs, eq(runs.endpoint_id, endpoints.id), ne(runs.id, runId));
@@ -50,7 +51,7 @@ function endpointOf(database: D1Database, scope: Scope, runId: string): Conditio
 }
 
 /** The endpoints of its judges. The project's other runs are searched only if there are any. */
-function judgesOf(database: D1Database, scope: Scope, runId: string): Condition[] {
+function judgesOf(database: Database, scope: Scope, runId: string): Condition[] {
   const project = inProject(database, scope);
   const asked = sql`exists (select 1 from json_each(${runs.spec}, '$.judges')
     where json_extract(value, '$.endpoint_id') = ${endpoints.id})`;

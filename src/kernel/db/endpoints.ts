@@ -9,6 +9,7 @@ import { eq, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { EndpointView } from "../../contract/endpoint.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import { insertOnce, type Kept, type NewRow, type Remembered } from "./idempotency-keys.ts";
 import { namedRows } from "./named-rows.ts";
 import { seconds } from "./page.ts";
@@ -27,13 +28,13 @@ const named = namedRows(endpoints);
 export const { find: findEndpoint, list: listEndpoints } = named;
 
 /** An endpoint by id, deleted or not: for the runs that name it. */
-export async function getEndpoint(database: D1Database, scope: Scope, id: string): Promise<EndpointRow | null> {
+export async function getEndpoint(database: Database, scope: Scope, id: string): Promise<EndpointRow | null> {
   const rows = await inProject(database, scope).select(endpoints, eq(endpoints.id, id));
   return rows[0] ?? null;
 }
 
 export function insertEndpoint(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   endpoint: NewRow<typeof endpoints>,
   made: Remembered | null,
@@ -43,7 +44,7 @@ export function insertEndpoint(
 
 /** Null if its address or key differs from `before`, so that the caller's decision is outdated, or if it is gone. */
 export function updateEndpoint(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   { id, base_url, sealed_key }: Pick<NamedEndpoint, "id" | "base_url" | "sealed_key">,
   changes: EndpointChanges,
@@ -57,7 +58,7 @@ export function updateEndpoint(
  * many names, or if the endpoint has another address by now.
  */
 export async function keepRefused(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   { id, base_url, name }: { readonly id: string; readonly base_url: string; readonly name: string },
 ): Promise<boolean> {
@@ -76,7 +77,7 @@ export async function keepRefused(
  * knows; the list may be behind. A run that is being accepted at the same moment may still name it: its rollouts then
  * fail and say that the endpoint was deleted.
  */
-export async function deleteEndpoint(database: D1Database, scope: Scope, id: string, now: number): Promise<Deleted> {
+export async function deleteEndpoint(database: Database, scope: Scope, id: string, now: number): Promise<Deleted> {
   const project = inProject(database, scope);
   const used = () => unfinishedRuns(database, scope, or(eq(runs.endpoint_id, id), judgesAt(id)));
   const [deleted, using] = await project.batch([

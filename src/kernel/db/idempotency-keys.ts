@@ -4,6 +4,7 @@
  */
 import { count, eq, exists, type SQL, sql } from "drizzle-orm";
 import { ofOrganization, type Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import { idempotencyKeys } from "./schema.ts";
 import {
   type Column,
@@ -28,7 +29,7 @@ export interface Remembered {
 
 /** What the key created before; null if the key is new to this operation. */
 export async function recall(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   operation: string,
   key: string,
@@ -52,7 +53,7 @@ export type NewRow<T extends Keepable> = Omit<T["$inferInsert"], "org_id" | "pro
  * belong to it (`beside`). `also`: a further condition; if it fails, the result is `gone` too.
  */
 export async function insertOnce<T extends Keepable>(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   table: T,
   row: NewRow<T>,
@@ -77,7 +78,7 @@ export async function insertOnce<T extends Keepable>(
  * The same for a project that may have at most `atMost` rows (of those that `counted` selects). `full`: it has as many.
  */
 export async function insertWithin<T extends Keepable>(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   table: T,
   row: NewRow<T>,
@@ -101,7 +102,7 @@ export function isThere(project: InProject, table: Keepable, id: string): SQL {
 }
 
 /** Writes a key of an organisation alone, before its resource is created elsewhere. An existing key is unchanged. */
-export async function remember(database: D1Database, orgId: string, made: Remembered): Promise<void> {
+export async function remember(database: Database, orgId: string, made: Remembered): Promise<void> {
   await inProject(database, ofOrganization(orgId)).insert(idempotencyKeys, made).onConflictDoNothing();
 }
 
@@ -109,7 +110,7 @@ export async function remember(database: D1Database, orgId: string, made: Rememb
  * The statement that records what the key created in an organisation, if the condition holds then; none without a key.
  */
 export function rememberIf(
-  database: D1Database,
+  database: Database,
   orgId: string,
   condition: SQL,
   made: Remembered | null,

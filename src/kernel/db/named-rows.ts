@@ -4,6 +4,7 @@
  */
 import { eq, isNotNull, or } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import { violatedTable } from "./idempotency-keys.ts";
 import { type Page, pageOf } from "./page.ts";
 import { type Changes, type Column, type Condition, inProject, type ProjectTable } from "./scoped.ts";
@@ -21,21 +22,21 @@ export function namedRows<T extends NamedTable>(table: T) {
   const isNamed = (row: T["$inferSelect"]): row is Named<T> => row.name !== null;
   return {
     /** By id or name. If a text is the id of one row and the name of another, the id counts. */
-    async find(database: D1Database, scope: Scope, nameOrId: string): Promise<Named<T> | null> {
+    async find(database: Database, scope: Scope, nameOrId: string): Promise<Named<T> | null> {
       const meant = or(eq(table.id, nameOrId), eq(table.name, nameOrId));
       const rows = (await inProject(database, scope).select(table, isNotNull(table.name), meant)).filter(isNamed);
       return rows.find(({ id }) => id === nameOrId) ?? rows[0] ?? null;
     },
 
     /** By time of creation, then id; at most `page.limit` rows. */
-    async list(database: D1Database, scope: Scope, page: Page): Promise<Named<T>[]> {
+    async list(database: Database, scope: Scope, page: Page): Promise<Named<T>[]> {
       const select = (beyond: Condition) => inProject(database, scope).select(table, isNotNull(table.name), beyond);
       return (await pageOf(table, page, select)).filter(isNamed);
     },
 
     /** Changes one row; null if none meets the conditions. `taken`: another row has the name. */
     async update(
-      database: D1Database,
+      database: Database,
       scope: Scope,
       id: string,
       changes: Changes<T, "org_id" | "project_id">,

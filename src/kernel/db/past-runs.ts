@@ -5,12 +5,13 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { RunReport } from "../../contract/report.ts";
 import type { RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import { type RunRow, runs } from "./schema.ts";
 import { inProject } from "./scoped.ts";
 
 /** The latest runs of the same environment and model that sampled something. Uses the index of runs by environment. */
 export async function pastRuns(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   { environment, model, limit }: { readonly environment: string; readonly model: string; readonly limit: number },
 ): Promise<Pick<RunRow, "counts" | "report">[]> {
@@ -50,7 +51,7 @@ export interface RunResults extends Pick<RunRow, "id" | "name" | "kind" | "statu
 
 /** Of any kind and version, the newest first. A condition on the version would read all runs to find few. */
 export async function runsOfEnvironment(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   { id, limit }: { readonly id: string; readonly limit: number },
 ): Promise<RunResults[]> {

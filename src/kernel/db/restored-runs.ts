@@ -6,6 +6,7 @@
  */
 import { and, eq, exists, inArray, isNull, notExists, type SQL, sql } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import type { InlineEndpointRow, NewRun } from "./runs.ts";
 import { endpoints, projects, type RunRow, runs } from "./schema.ts";
 import { inOrganization, inProject, isOpenProject, type Rows } from "./scoped.ts";
@@ -18,7 +19,7 @@ export type StoredRun = Pick<
 
 /** The rows of these runs, and whether their project exists and is not being deleted. At most 90 ids. */
 export async function findStoredRuns(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   ids: readonly string[],
 ): Promise<{ readonly stored: readonly StoredRun[]; readonly isOpen: boolean }> {
@@ -44,7 +45,7 @@ export async function findStoredRuns(
  * Idempotency-Key by now, the run gets none.
  */
 export async function restoreRun(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   run: NewRun,
   inline: readonly InlineEndpointRow[],
@@ -67,7 +68,7 @@ export async function restoreRun(
 
 /** The run's row as it began, and the endpoints that came with it. Null: no such run, or it is being deleted. */
 export async function findBegunRun(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   id: string,
 ): Promise<{ readonly run: NewRun; readonly endpoints: readonly InlineEndpointRow[] } | null> {

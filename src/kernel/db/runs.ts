@@ -9,6 +9,7 @@ import type { RunCounts, RunStatus, RunView } from "../../contract/run.ts";
 import type { RunPatch } from "../../contract/run-control.ts";
 import { plannedAtFirst, type RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import { violatedTable } from "./idempotency-keys.ts";
 import { currentReport } from "./old-names.ts";
 import { pageOf, seconds } from "./page.ts";
@@ -49,7 +50,7 @@ export interface InsertLimits {
  * exists.
  */
 export async function insertRun(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   run: NewRun,
   endpoint: InlineEndpointRow | null,
@@ -84,13 +85,13 @@ export async function insertRun(
 
 const UNFINISHED: RunStatus[] = ["queued", "running", "paused"];
 
-export async function getRun(database: D1Database, scope: Scope, id: string): Promise<RunRecord | null> {
+export async function getRun(database: Database, scope: Scope, id: string): Promise<RunRecord | null> {
   const rows = await selectRuns(database, scope, eq(runs.id, id));
   return rows[0] ?? null;
 }
 
 export async function findRunByIdempotencyKey(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   key: string,
 ): Promise<RunRecord | null> {
@@ -99,7 +100,7 @@ export async function findRunByIdempotencyKey(
 }
 
 /** Runs in the order of `filter.sort`, then of their time and id, after `after`; at most `limit`. */
-export async function listRuns(database: D1Database, scope: Scope, filter: RunFilter): Promise<RunRecord[]> {
+export async function listRuns(database: Database, scope: Scope, filter: RunFilter): Promise<RunRecord[]> {
   const newest = inProject(database, scope)
     .columns({ id: runs.id }, runs, isNull(runs.deleted_at))
     .orderBy(desc(runs.created_at), desc(runs.id))
@@ -117,7 +118,7 @@ export async function listRuns(database: D1Database, scope: Scope, filter: RunFi
     .limit(limit);
 }
 
-function sortedValue(database: D1Database, scope: Scope, by: SQL<string | number | null>, id: string) {
+function sortedValue(database: Database, scope: Scope, by: SQL<string | number | null>, id: string) {
   return inProject(database, scope).columns({ value: by.as("value") }, runs, eq(runs.id, id));
 }
 
@@ -129,19 +130,19 @@ export interface Deleted {
 export const RUNS_LISTED = 32;
 
 /** The ids of unfinished runs that meet the condition. */
-export function unfinishedRuns(database: D1Database, scope: Scope, condition: Condition): Rows<{ id: string }> {
+export function unfinishedRuns(database: Database, scope: Scope, condition: Condition): Rows<{ id: string }> {
   const unfinished = inArray(runs.status, UNFINISHED);
   return inProject(database, scope).columns({ id: runs.id }, runs, condition, unfinished);
 }
 
 /** The ids of unfinished training runs on a fleet, as far as the list of runs knows. */
-export function trainingOn(database: D1Database, scope: Scope, fleetId: string): Rows<{ id: string }> {
+export function trainingOn(database: Database, scope: Scope, fleetId: string): Rows<{ id: string }> {
   return unfinishedRuns(database, scope, and(eq(runs.endpoint_id, fleetId), eq(runs.kind, "training")));
 }
 
 /** Updates the copy of a run's state. Fields left out are unchanged. */
 export async function updateRun(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   id: string,
   changes: Partial<
@@ -156,7 +157,7 @@ export async function updateRun(
  * longest, at most `limit`. Their rows count as written now, so that the next call returns others.
  */
 export async function takeSilentRuns(
-  database: D1Database,
+  database: Database,
   { now, before, limit }: { readonly now: number; readonly before: number; readonly limit: number },
 ): Promise<{ id: string; scope: Scope }[]> {
   const all = unscoped(database, "operator");
@@ -177,7 +178,7 @@ export async function takeSilentRuns(
 
 /** What a client may change in a run, at any time. Fields left out are unchanged. */
 export async function changeRun(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   id: string,
   { max_concurrent, ...plain }: RunPatch,
@@ -189,7 +190,7 @@ export async function changeRun(
   await inProject(database, scope).update(runs, changes, eq(runs.id, id));
 }
 
-function selectRuns(database: D1Database, scope: Scope, ...conditions: Condition[]): Rows<RunRecord> {
+function selectRuns(database: Database, scope: Scope, ...conditions: Condition[]): Rows<RunRecord> {
   const { id, name, base_url, api_key_last4 } = endpoints;
   const there = isNull(runs.deleted_at);
   const fleets = fleetTable();

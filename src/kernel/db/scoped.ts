@@ -32,6 +32,7 @@ import type {
   SQLiteUpdateSetSource,
 } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import { organizations, projects } from "./schema.ts";
 
 /** A column, by the type of its values. */
@@ -88,8 +89,8 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
   readonly #d1: DrizzleD1Database;
   readonly #ownerOf: (table: SQLiteTable) => Readonly<Record<string, string>>;
 
-  constructor(database: D1Database, ownerOf: (table: SQLiteTable) => Readonly<Record<string, string>>) {
-    this.#d1 = drizzle(database);
+  constructor(database: Database, ownerOf: (table: SQLiteTable) => Readonly<Record<string, string>>) {
+    this.#d1 = drizzle(database.main);
     this.#ownerOf = ownerOf;
   }
 
@@ -208,17 +209,17 @@ function isFree(table: SQLiteTable): boolean {
 }
 
 /** Rows of one project. */
-export function inProject(database: D1Database, { orgId, projectId }: Scope): InProject {
+export function inProject(database: Database, { orgId, projectId }: Scope): InProject {
   return new Owned(database, () => ({ org_id: orgId, project_id: projectId }));
 }
 
 /** Rows of one organisation, in any of its projects. The organisation's own row is found by its id. */
-export function inOrganization(database: D1Database, orgId: string): InOrganization {
+export function inOrganization(database: Database, orgId: string): InOrganization {
   return new Owned(database, (table) => (table === organizations ? { id: orgId } : { org_id: orgId }));
 }
 
 /** Holds while the project exists and its deletion has not begun. */
-export function isOpenProject(database: D1Database, { orgId, projectId }: Scope): SQL {
+export function isOpenProject(database: Database, { orgId, projectId }: Scope): SQL {
   const owned = inOrganization(database, orgId);
   return exists(owned.columns({ id: projects.id }, projects, eq(projects.id, projectId), isNull(projects.deleted_at)));
 }
@@ -256,6 +257,6 @@ export type Unscoped =
   | "prices";
 
 /** The database without an owner's condition, only for the named purpose. */
-export function unscoped(database: D1Database, _for: Unscoped): DrizzleD1Database {
-  return drizzle(database);
+export function unscoped(database: Database, _for: Unscoped): DrizzleD1Database {
+  return drizzle(database.main);
 }

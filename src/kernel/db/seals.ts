@@ -6,6 +6,7 @@
 import { and, eq, gt, inArray, ne, notInArray, type SQL, sql } from "drizzle-orm";
 import { SEALED_KINDS, type SealedKind } from "../../contract/reseal.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import { endpoints, runs, secrets } from "./schema.ts";
 import { inProject, unscoped } from "./scoped.ts";
 import { type SealedValues, sealedValues } from "./slice-tables.ts";
@@ -30,7 +31,7 @@ export interface SealedValue {
 
 /** Does nothing if the value is no longer sealed as it was read. */
 export async function replaceSeal(
-  database: D1Database,
+  database: Database,
   { kind, scope, id, sealed }: SealedValue,
   after: string,
 ): Promise<void> {
@@ -43,7 +44,7 @@ export async function replaceSeal(
 /**
  * The sealed secret that signs the run's offers to its trainer; null if nothing is pushed, or if there is no such run.
  */
-export async function sealedPushSecret(database: D1Database, scope: Scope, runId: string): Promise<string | null> {
+export async function sealedPushSecret(database: Database, scope: Scope, runId: string): Promise<string | null> {
   const sealed = { sealed: runs.sealed_push_secret };
   const [row] = await inProject(database, scope).columns(sealed, runs, eq(runs.id, runId));
   return row?.sealed ?? null;
@@ -64,7 +65,7 @@ interface Behind {
  * (`lost`), which cannot be opened.
  */
 export async function sealsBehind(
-  database: D1Database,
+  database: Database,
   { current, before, after, limit }: Behind,
 ): Promise<{
   readonly values: readonly SealedValue[];
@@ -99,7 +100,7 @@ function keyIdOf({ column }: SealedValues): SQL<string> {
 }
 
 async function rowsOf(
-  database: D1Database,
+  database: Database,
   kind: SealedKind,
   { table, column }: SealedValues,
   condition: SQL | undefined,
@@ -117,6 +118,6 @@ async function rowsOf(
   );
 }
 
-async function countOf(database: D1Database, { table }: SealedValues, condition: SQL): Promise<number> {
+async function countOf(database: Database, { table }: SealedValues, condition: SQL): Promise<number> {
   return await unscoped(database, "operator").$count(table, condition);
 }

@@ -2,6 +2,7 @@
 import { eq, sql } from "drizzle-orm";
 import type { SecretView } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import { insertOnce, type Kept, type Remembered } from "./idempotency-keys.ts";
 import { namedRows } from "./named-rows.ts";
 import { seconds } from "./page.ts";
@@ -13,7 +14,7 @@ export type NewSecret = Omit<SecretRow, "org_id" | "project_id">;
 export const { find: findSecret, list: listSecrets, update: updateSecret } = namedRows(secrets);
 
 /** The secrets with these names; any number of names, so they are one parameter. */
-export async function secretsNamed(database: D1Database, scope: Scope, names: readonly string[]): Promise<SecretRow[]> {
+export async function secretsNamed(database: Database, scope: Scope, names: readonly string[]): Promise<SecretRow[]> {
   if (names.length === 0) return [];
   return await inProject(database, scope).select(
     secrets,
@@ -22,7 +23,7 @@ export async function secretsNamed(database: D1Database, scope: Scope, names: re
 }
 
 export function insertSecret(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   secret: NewSecret,
   made: Remembered | null,
@@ -30,7 +31,7 @@ export function insertSecret(
   return insertOnce(database, scope, secrets, secret, made);
 }
 
-export async function deleteSecret(database: D1Database, scope: Scope, id: string): Promise<void> {
+export async function deleteSecret(database: Database, scope: Scope, id: string): Promise<void> {
   await inProject(database, scope).delete(secrets, eq(secrets.id, id));
 }
 

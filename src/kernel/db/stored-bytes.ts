@@ -4,6 +4,7 @@
  */
 import { eq, sum } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import { datasets, runs } from "./schema.ts";
 import { inOrganization } from "./scoped.ts";
 import { type StoredTable, storedTables } from "./slice-tables.ts";
@@ -14,17 +15,17 @@ const KERNEL: readonly [StoredTable, StoredTable] = [
 ];
 
 /** Uses indexes, and reads an entry for each run, dataset and row of a slice, so the caller should cache the answer. */
-export async function storedBy(database: D1Database, orgId: string): Promise<number> {
+export async function storedBy(database: Database, orgId: string): Promise<number> {
   return await bytesIn(database, orgId, null);
 }
 
 /** Reads such an entry for each of the project's. */
-export async function storedIn(database: D1Database, { orgId, projectId }: Scope): Promise<number> {
+export async function storedIn(database: Database, { orgId, projectId }: Scope): Promise<number> {
   return await bytesIn(database, orgId, projectId);
 }
 
 /** `projectId` null: those of all projects. */
-async function bytesIn(database: D1Database, orgId: string, projectId: string | null): Promise<number> {
+async function bytesIn(database: Database, orgId: string, projectId: string | null): Promise<number> {
   const owned = inOrganization(database, orgId);
   const sumOf = ({ table, bytes, paidBy }: StoredTable) =>
     owned.columns({ bytes: sum(bytes) }, table, projectId === null ? undefined : eq(paidBy, projectId));

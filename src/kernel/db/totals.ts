@@ -1,10 +1,11 @@
 /** Counters of the whole deployment that are stored nowhere else. */
 import { sql } from "drizzle-orm";
+import type { Database } from "./database.ts";
 import { totals } from "./schema.ts";
 import { unscoped } from "./scoped.ts";
 
 export async function addTotal(
-  database: D1Database,
+  database: Database,
   kind: "spans_dropped" | "events_unposted",
   n: number,
 ): Promise<void> {

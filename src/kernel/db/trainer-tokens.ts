@@ -2,6 +2,7 @@
 import { and, eq, isNotNull, isNull } from "drizzle-orm";
 import type { OrganizationLimits } from "../../contract/identity.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import { organizations, projects, runs, type TrainerTokenRow, trainerTokens } from "./schema.ts";
 import { inProject, unscoped } from "./scoped.ts";
 
@@ -12,7 +13,7 @@ export interface FoundToken {
 }
 
 /** The token with this SHA-256 (hex), expired or not; null if there is none. */
-export async function findTrainerToken(database: D1Database, hash: string): Promise<FoundToken | null> {
+export async function findTrainerToken(database: Database, hash: string): Promise<FoundToken | null> {
   const rows = await unscoped(database, "trainer token by hash")
     .select({ token: trainerTokens, limits: organizations.limits })
     .from(trainerTokens)
@@ -28,7 +29,7 @@ export async function findTrainerToken(database: D1Database, hash: string): Prom
  * deleted.
  */
 export async function replaceTrainerToken(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   token: Pick<TrainerTokenRow, "hash" | "run_id" | "created_at">,
   before_expire_at: number,

@@ -1,6 +1,7 @@
 /** Published versions that the runs of a project used. */
 import { and, gte, isNull, lt, or, sql } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "./database.ts";
 import { runs } from "./schema.ts";
 import { inProject } from "./scoped.ts";
 
@@ -9,7 +10,7 @@ import { inProject } from "./scoped.ts";
  * `end` (epoch milliseconds). Reads an entry for each run of the project that was created before `end`.
  */
 export async function publishedVersionsUsed(
-  database: D1Database,
+  database: Database,
   scope: Scope,
   { start, end }: { readonly start: number; readonly end: number },
 ): Promise<number> {

@@ -18,6 +18,7 @@ import { advance, type Rollout } from "../../core/rollout/rollout.ts";
 import { type CallOutcome, callModel, type Destination } from "../clients/inference.ts";
 import type { Connection, Send } from "../clients/outgoing.ts";
 import type { ReplyReservation } from "../clients/reply-reservation.ts";
+import { databaseOf } from "../db/database.ts";
 import { getEndpoint, keepRefused } from "../db/endpoints.ts";
 import type { EndpointRow } from "../db/schema.ts";
 import { noteSettingsChanged } from "../kit/account-hooks.ts";
@@ -214,7 +215,7 @@ class EndpointMoved extends EndpointUnusable {
 export async function openEndpoint(env: Env, scope: Scope, endpointId: string, now: number): Promise<EndpointAccess> {
   const asked = { env, orgId: scope.orgId, name: nameOf(scope, endpointId), now };
   const access = await opened.get(asked, async () => {
-    const row = await getEndpoint(env.DB, scope, endpointId);
+    const row = await getEndpoint(databaseOf(env), scope, endpointId);
     if (row === null) throw new EndpointUnusable(`endpoint ${endpointId} does not exist`);
     if (row.deleted_at !== null) throw new EndpointUnusable(`endpoint ${endpointId} was deleted`);
     return await unsealed(env, scope, row);
@@ -229,7 +230,7 @@ export async function openEndpoint(env: Env, scope: Scope, endpointId: string, n
  */
 async function rememberRefused(env: Env, scope: Scope, id: string, base_url: string, name: string): Promise<void> {
   try {
-    await keepRefused(env.DB, scope, { id, base_url, name });
+    await keepRefused(databaseOf(env), scope, { id, base_url, name });
     forgetEndpoint(scope, id);
   } catch (thrown) {
     logError("what an endpoint refuses could not be kept", idsOf({ scope, endpoint_id: id }), thrown);

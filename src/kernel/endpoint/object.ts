@@ -13,6 +13,7 @@ import { DurableObject } from "cloudflare:workers";
 import { InvalidModelResponseError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { type CallOutcome, callModel } from "../clients/inference.ts";
+import { databaseOf } from "../db/database.ts";
 import { getEndpoint } from "../db/endpoints.ts";
 import { isArmed } from "../kit/alarms.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
@@ -249,7 +250,7 @@ async function limitsOf(
     const { max_concurrent, down } = await fleets().limits(env, scope, endpoint_id, waits);
     return { max_concurrent, rpm: null, fleet: { down } };
   }
-  const row = await getEndpoint(env.DB, scope, endpoint_id);
+  const row = await getEndpoint(databaseOf(env), scope, endpoint_id);
   return { max_concurrent: row?.max_concurrent ?? null, rpm: row?.rpm ?? null };
 }
 

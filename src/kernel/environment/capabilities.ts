@@ -5,6 +5,7 @@ import { addressesNeeded, requireFetch, secretFrom } from "../../core/environmen
 import type { Need } from "../../core/environments/contract.ts";
 import { formatPath, pathTo } from "../../core/field-path.ts";
 import type { RolloutHost, Secrets } from "../../core/protocol/environment-code.ts";
+import { databaseOf } from "../db/database.ts";
 import { secretsNamed } from "../db/secrets.ts";
 import { allowedHosts, openAllowedHosts, refusedUrl } from "../kit/address.ts";
 import { type FetchMeans, guardedFetch } from "../kit/guarded-fetch.ts";
@@ -53,7 +54,7 @@ async function unmetNeed(env: Env, scope: Scope, needs: readonly string[]): Prom
       !addresses.some((url) => need === `fetch:${url}`),
   );
   if (unknown !== undefined) return `needs ${unknown}, which this platform does not offer`;
-  const set = new Set((await secretsNamed(env.DB, scope, names)).map(({ name }) => name));
+  const set = new Set((await secretsNamed(databaseOf(env), scope, names)).map(({ name }) => name));
   const unset = names.find((name) => !set.has(name));
   if (unset === undefined) return null;
   return `needs secret:${unset}, which is not set: POST /v1/secrets {"name": "${unset}", "value": …}`;

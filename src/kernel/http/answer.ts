@@ -5,6 +5,7 @@
 import type * as z from "zod";
 import { canonicalJson, type Json } from "../../contract/json.ts";
 import type { Scope } from "../../contract/scope.ts";
+import { type Database, databaseOf } from "../db/database.ts";
 import type { CreateOptions } from "../kit/idempotency.ts";
 import { keyedHashes } from "../kit/secrets.ts";
 import type { Result } from "../messages/refusal.ts";
@@ -57,9 +58,9 @@ export async function answer<Rest extends readonly unknown[], T extends object>(
 export async function storedRow<Row>(
   context: ApiContext,
   what: string,
-  find: (database: D1Database, scope: Scope, nameOrId: string) => Promise<Row | null>,
+  find: (database: Database, scope: Scope, nameOrId: string) => Promise<Row | null>,
 ): Promise<Row> {
-  return (await find(context.env.DB, context.var.scope, pathParam(context, "id"))) ?? nothingAt(context, what);
+  return (await find(databaseOf(context.env), context.var.scope, pathParam(context, "id"))) ?? nothingAt(context, what);
 }
 
 /** Throws: the thing that the path names does not exist. */

@@ -15,6 +15,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import { mediaTypeOf } from "../../contract/media-type.ts";
 import { EXAMPLE, wholeNumber } from "../../contract/primitives.ts";
 import { DatasetView } from "../../contract/uploaded-dataset.ts";
+import { databaseOf } from "../db/database.ts";
 import { findUpload, listUploads, uploadViewOf } from "../db/dataset-uploads.ts";
 import {
   answer,
@@ -144,11 +145,11 @@ async function createUpload(context: ApiContext): Promise<Response> {
 
 async function listAll(context: ApiContext): Promise<Response> {
   const { after, limit, order, sha256 } = readQuery(context, ListQuery);
-  const { DB } = context.env;
+  const database = databaseOf(context.env);
   const { scope, now } = context.var;
-  const position = await positionOf(after, "a dataset upload", (id) => findUpload(DB, scope, id));
+  const position = await positionOf(after, "a dataset upload", (id) => findUpload(database, scope, id));
   const page = { after: position, limit: limit + 1, order };
-  const rows = await listUploads(DB, scope, page, { now: now(), sha256 });
+  const rows = await listUploads(database, scope, page, { now: now(), sha256 });
   return context.json(pageOf(rows.map(uploadViewOf), limit));
 }
 

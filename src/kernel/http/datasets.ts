@@ -8,6 +8,7 @@ import { mediaTypeOf } from "../../contract/media-type.ts";
 import { AnyObject, EXAMPLE, NonEmpty, wholeNumber } from "../../contract/primitives.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { DatasetList, DatasetRow, DatasetView } from "../../contract/uploaded-dataset.ts";
+import type { Database } from "../db/database.ts";
 import { datasetViewOf, findDataset, listDatasets } from "../db/datasets.ts";
 import { answer, ask, creationReply, readQuery } from "./answer.ts";
 import { Refusal, unwrap } from "./errors.ts";
@@ -60,7 +61,7 @@ export const datasetOperations: readonly Operation[] = [
     query: PageQuery,
     reply: { description: "One page of datasets", schema: DatasetList },
     handle: (context) => {
-      const find = (database: D1Database, scope: Scope, id: string) => findDataset(database, scope, { id });
+      const find = (database: Database, scope: Scope, id: string) => findDataset(database, scope, { id });
       return listReply(context, "a dataset", find, listDatasets, datasetViewOf);
     },
   },

@@ -1,6 +1,7 @@
 /** Endpoints, and probing one again. A key can be written and is never shown. */
 import { EndpointList, EndpointPatch, EndpointRequest, EndpointView } from "../../contract/endpoint.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
+import { databaseOf } from "../db/database.ts";
 import { endpointViewOf, findEndpoint, listEndpoints } from "../db/endpoints.ts";
 import { answer } from "./answer.ts";
 import type { Operation } from "./operation.ts";
@@ -15,7 +16,7 @@ export const endpointOperations: readonly Operation[] = [
     permissions: { read: "endpoints:read", write: "endpoints:write" },
     schema: EndpointView,
     example: EXAMPLE.endpoint,
-    find: ({ env, var: { scope } }, nameOrId) => findEndpoint(env.DB, scope, nameOrId),
+    find: ({ env, var: { scope } }, nameOrId) => findEndpoint(databaseOf(env), scope, nameOrId),
     show: (_, endpoints) => endpoints.map(endpointViewOf),
     create: {
       summary: "Create an endpoint for runs to use, and probe it",
@@ -30,7 +31,7 @@ export const endpointOperations: readonly Operation[] = [
     list: {
       summary: "List endpoints, except those defined inside a run",
       reply: { description: "One page of endpoints", schema: EndpointList },
-      run: ({ env, var: { scope } }, page) => listEndpoints(env.DB, scope, page),
+      run: ({ env, var: { scope } }, page) => listEndpoints(databaseOf(env), scope, page),
     },
     get: { summary: "Read an endpoint, by id or name", reply: { description: "The endpoint, without its key" } },
     update: {

@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { PageLimit } from "../../contract/primitives.ts";
 import type { Scope } from "../../contract/scope.ts";
+import { type Database, databaseOf } from "../db/database.ts";
 import type { Position, Page as StoredPage } from "../db/page.ts";
 import { readQuery } from "./answer.ts";
 import { Refusal } from "./errors.ts";
@@ -20,11 +21,11 @@ export const PageQuery = z.strictObject({
 export async function listReply<Row, View extends { id: string }>(
   context: ApiContext,
   what: string,
-  find: (database: D1Database, scope: Scope, id: string) => Promise<Position | null>,
-  list: (database: D1Database, scope: Scope, page: StoredPage) => Promise<Row[]>,
+  find: (database: Database, scope: Scope, id: string) => Promise<Position | null>,
+  list: (database: Database, scope: Scope, page: StoredPage) => Promise<Row[]>,
   viewOf: (row: Row) => View,
 ): Promise<Response> {
-  const [database, scope] = [context.env.DB, context.var.scope];
+  const [database, scope] = [databaseOf(context.env), context.var.scope];
   const pages = {
     find: (id: string) => find(database, scope, id),
     list: (page: StoredPage) => list(database, scope, page),

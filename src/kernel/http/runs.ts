@@ -6,6 +6,7 @@ import { EXAMPLE } from "../../contract/primitives.ts";
 import { CreatedRun, RUN_KINDS, RUN_SORTS, RUN_STATUSES, RunList, RunRequest, RunView } from "../../contract/run.ts";
 import { RescoreRequest, RetryRequest, RunPatch } from "../../contract/run-control.ts";
 import { RunPreview } from "../../contract/run-preview.ts";
+import { databaseOf } from "../db/database.ts";
 import { RUNS_SEARCHED } from "../db/run-filter.ts";
 import { getRun, listRuns, runViewOf } from "../db/runs.ts";
 import {
@@ -257,7 +258,7 @@ async function previewOne(context: ApiContext): Promise<Response> {
 
 async function listRunPage(context: ApiContext): Promise<Response> {
   const query = readQuery(context, RunQuery);
-  const [database, scope] = [context.env.DB, context.var.scope];
+  const [database, scope] = [databaseOf(context.env), context.var.scope];
   const [id, version] = query.environment?.split("@") ?? [];
   const records = await listRuns(database, scope, {
     kind: query.kind ?? null,

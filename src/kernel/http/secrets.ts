@@ -1,6 +1,7 @@
 /** Secrets of environments: a value can be written and is never shown. */
 import { SecretList, SecretPatch, SecretRequest, SecretView } from "../../contract/endpoint.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
+import { databaseOf } from "../db/database.ts";
 import { deleteSecret, findSecret, listSecrets, secretViewOf } from "../db/secrets.ts";
 import { resourceOperations } from "./resource.ts";
 
@@ -12,7 +13,7 @@ export const secretOperations = resourceOperations({
   permissions: { read: "secrets:read", write: "secrets:write" },
   schema: SecretView,
   example: EXAMPLE.secret,
-  find: ({ env, var: { scope } }, nameOrId) => findSecret(env.DB, scope, nameOrId),
+  find: ({ env, var: { scope } }, nameOrId) => findSecret(databaseOf(env), scope, nameOrId),
   show: (_, secrets) => secrets.map(secretViewOf),
   create: {
     summary: "Create a secret for environments that need secret:NAME",
@@ -23,7 +24,7 @@ export const secretOperations = resourceOperations({
   list: {
     summary: "List secrets by name",
     reply: { description: "One page of secrets, without their values", schema: SecretList },
-    run: ({ env, var: { scope } }, page) => listSecrets(env.DB, scope, page),
+    run: ({ env, var: { scope } }, page) => listSecrets(databaseOf(env), scope, page),
   },
   get: { summary: "Read a secret's metadata, by id or name", reply: WITHOUT_VALUE },
   update: {
@@ -37,6 +38,9 @@ export const secretOperations = resourceOperations({
   delete: {
     summary: "Delete a secret, by id or name",
     description: "Within 5 seconds, a rollout that asks for it fails: environment.",
-    run: async ({ env, var: { scope } }, { id }) => ({ ok: true, value: await deleteSecret(env.DB, scope, id) }),
+    run: async ({ env, var: { scope } }, { id }) => ({
+      ok: true,
+      value: await deleteSecret(databaseOf(env), scope, id),
+    }),
   },
 });

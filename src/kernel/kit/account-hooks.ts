@@ -6,6 +6,7 @@
 import type { OrganizationLimits, Permission } from "../../contract/identity.ts";
 import type { BillingMode } from "../../contract/money.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { Database } from "../db/database.ts";
 import type { Condition, Rows, Statement } from "../db/scoped.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import { logError } from "./log.ts";
@@ -65,17 +66,17 @@ export interface AccountHooks {
    * organisation.
    */
   revokeKeys(
-    database: D1Database,
+    database: Database,
     owner: { readonly orgId: string; readonly projectId: string | null },
     at: number,
     condition?: Condition,
   ): Statement<unknown>;
   /** Ids of keys with the scope `operator` that are active at `now`. */
-  operatorKeys(database: D1Database, orgId: string, now: number): Rows<{ readonly id: string }>;
+  operatorKeys(database: Database, orgId: string, now: number): Rows<{ readonly id: string }>;
   /** How many people belong to this organisation only. */
-  countOwnPeople(database: D1Database, orgId: string): Promise<number>;
+  countOwnPeople(database: Database, orgId: string): Promise<number>;
   /** Deletes those people. Must run while the organisation's members are still stored. */
-  deleteOwnPeople(database: D1Database, orgId: string): Promise<void>;
+  deleteOwnPeople(database: Database, orgId: string): Promise<void>;
   /** Adds a change to the audit log. Returns the number of the entry; null if the organisation no longer exists. */
   beginChange(env: Env, orgId: string, change: AuditChange): Promise<number | null>;
   /** Records the outcome of a change. If it is recorded twice, the first outcome stays. */

@@ -1,5 +1,6 @@
 /** Replays of an Idempotency-Key, for resources that do not store the key themselves (runs do). */
 import type { Scope } from "../../contract/scope.ts";
+import { databaseOf } from "../db/database.ts";
 import { type Remembered, recall } from "../db/idempotency-keys.ts";
 import { keyReused, type Result, refuse } from "../messages/refusal.ts";
 import { isSameText, sha256Hex } from "./secrets.ts";
@@ -71,7 +72,7 @@ export async function replay<T>(
 ): Promise<Result<T> | null> {
   const { idempotencyKey } = options;
   if (idempotencyKey === null) return null;
-  const known = await recall(env.DB, scope, operation, idempotencyKey);
+  const known = await recall(databaseOf(env), scope, operation, idempotencyKey);
   if (known === null) return null;
   if (!isSameRequest(known.request_hash, options)) return keyReused();
   const value = await find(known.resource_id);

@@ -2,6 +2,7 @@
  * Opens values that are stored sealed in D1. A value that was sealed under an earlier secret is sealed again under the
  * current one, so that the old secret is no longer needed after some time.
  */
+import { databaseOf } from "../db/database.ts";
 import { replaceSeal, type SealedValue } from "../db/seals.ts";
 import { idsOf, logError } from "./log.ts";
 import { seal, sealContext, sealKeyIds, unseal } from "./secrets.ts";
@@ -21,5 +22,5 @@ export async function openSealed(env: Env, value: SealedValue): Promise<string> 
 
 /** Does nothing if the value was changed meanwhile. */
 export async function sealAnew(env: Env, value: SealedValue, text: string): Promise<void> {
-  await replaceSeal(env.DB, value, await seal(env, text, sealContext(value.scope, value.id)));
+  await replaceSeal(databaseOf(env), value, await seal(env, text, sealContext(value.scope, value.id)));
 }

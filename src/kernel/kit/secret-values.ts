@@ -4,6 +4,7 @@
  */
 import type { Scope } from "../../contract/scope.ts";
 import type { Secrets } from "../../core/protocol/environment-code.ts";
+import { databaseOf } from "../db/database.ts";
 import type { SecretRow } from "../db/schema.ts";
 import { secretsNamed } from "../db/secrets.ts";
 import { idsOf, logError } from "./log.ts";
@@ -25,7 +26,7 @@ export async function openSecrets(env: Env, scope: Scope, needs: readonly string
   if (names.length === 0) return {};
   const kept = `${scope.orgId}/${scope.projectId}/${names.join("/")}`;
   const values = await opened.get({ env, orgId: scope.orgId, name: kept, now }, async () => {
-    const rows = await secretsNamed(env.DB, scope, names);
+    const rows = await secretsNamed(databaseOf(env), scope, names);
     const found = await Promise.all(rows.map((row) => openValue(env, scope, row)));
     return Object.fromEntries(found.flat());
   });

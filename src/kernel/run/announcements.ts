@@ -6,6 +6,7 @@
  * it is queued for every webhook that wants it.
  */
 import type { JsonObject } from "../../contract/json.ts";
+import { databaseOf } from "../db/database.ts";
 import { getRun } from "../db/runs.ts";
 import { idsOf } from "../kit/log.ts";
 import { Rows } from "../kit/rows.ts";
@@ -109,7 +110,7 @@ export class RunNotifier {
   /** Name, metadata and address of the run. For a deleted run: only what its object has. */
   async #labels(spec: RunSpec, subrequests: Subrequests): Promise<JsonObject> {
     const { scope, run_id, training, origin } = spec;
-    const found = await subrequests.fetch(() => getRun(this.#env.DB, scope, run_id));
+    const found = await subrequests.fetch(() => getRun(databaseOf(this.#env), scope, run_id));
     return {
       kind: training === undefined ? "eval" : "training",
       url: origin === undefined ? null : `${origin}${pathOf(spec)}`,

@@ -4,6 +4,7 @@
  */
 import { canonicalJson } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
+import { databaseOf } from "../db/database.ts";
 import { updateRun } from "../db/runs.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { rolloutShard } from "../kit/names.ts";
@@ -165,7 +166,7 @@ export async function writeRow(
   const written = store.head();
   const { stored_bytes } = written;
   const changes = { status, error, counts, report, dead_letters, finished_at: settled_at, stored_bytes };
-  await subrequests.fetch(() => updateRun(env.DB, spec.scope, spec.run_id, changes));
+  await subrequests.fetch(() => updateRun(databaseOf(env), spec.scope, spec.run_id, changes));
   const head = store.head();
   // Only now, and only if nothing changed meanwhile: after a kill in between, the row must be written again.
   if (head === written) store.saveHead({ ...head, row_current: true, row_status: status });

@@ -18,6 +18,7 @@ import { sizeOfCall, sizeOfEmbeddings, sizeOfTokens } from "../clients/call-size
 import { callEmbeddings, callModel, callPromptLogprobs } from "../clients/inference.ts";
 import type { Connection } from "../clients/outgoing.ts";
 import { type CachedJudgement, findJudgements, keepJudgement } from "../db/cached-judgements.ts";
+import { databaseOf } from "../db/database.ts";
 import { endpointOpener, openEndpoint, reachEndpoint } from "../endpoint/call.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { sha256Hex } from "../kit/secrets.ts";
@@ -215,7 +216,9 @@ export class JudgeCache {
       );
       for (const slice of chunksOf(keyed, KEYS_PER_QUERY)) {
         const keys = slice.map(({ key }) => key);
-        const rows = await this.#subrequests.inTurn(() => findJudgements(this.#env.DB, this.#spec.scope, keys));
+        const rows = await this.#subrequests.inTurn(() =>
+          findJudgements(databaseOf(this.#env), this.#spec.scope, keys),
+        );
         for (const { ask, key } of slice) {
           const judgement = rows.get(key);
           if (judgement !== undefined) found.set(ask, judgement);
@@ -231,7 +234,7 @@ export class JudgeCache {
     if (this.#spec.judge_cache === false || addressed.ask.token_ids !== undefined) return;
     try {
       const row = { key: await this.#keyOf(addressed), verdict: judgement, created_at: Date.now() };
-      await this.#subrequests.inTurn(() => keepJudgement(this.#env.DB, this.#spec.scope, row));
+      await this.#subrequests.inTurn(() => keepJudgement(databaseOf(this.#env), this.#spec.scope, row));
     } catch (thrown) {
       logError("a judgement could not be kept", idsOf(this.#spec), thrown);
     }

@@ -16,6 +16,7 @@ import {
 } from "../../contract/audit.ts";
 import type { RunReport } from "../../contract/report.ts";
 import type { Scope } from "../../contract/scope.ts";
+import { databaseOf } from "../db/database.ts";
 import { getRun, type RunRecord, runViewOf } from "../db/runs.ts";
 import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 import { batchKeys, sampleKey, segmentKey, trajectoryKey } from "../kit/names.ts";
@@ -198,7 +199,7 @@ async function auditDatabase(
   { settled, row_current: current, status, counters, spent }: RunRecords,
   subrequests: Subrequests,
 ): Promise<{ readonly counted: RunAudit["sources"]["d1"]; readonly violations: AuditViolation[] }> {
-  const record = await subrequests.fetch(() => getRun(env.DB, scope, id));
+  const record = await subrequests.fetch(() => getRun(databaseOf(env), scope, id));
   if (record === null) throw new Error(`run ${id} has no row`);
   const { counts, status: stored, report } = runViewOf(record);
   const counted = { ...counts, current };

@@ -12,6 +12,7 @@ import type { Scope } from "../../contract/scope.ts";
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
 import { mintRunId } from "../../core/ids.ts";
 import { rowsText } from "../dataset/datasets.ts";
+import { databaseOf } from "../db/database.ts";
 import { deleteRowsOfRun } from "../db/deleted-rows.ts";
 import { findRunByIdempotencyKey, insertRun, type NewRun, runViewOf } from "../db/runs.ts";
 import { type CreateOptions, isSameRequest } from "../kit/idempotency.ts";
@@ -89,7 +90,9 @@ async function insertPaid(
   const insert = async () => {
     const endpoints = endpoint.inline === null ? judges.inline : [endpoint.inline, ...judges.inline];
     await subrequests.fetch(() => writeIndexEntry(env, scope, { run, endpoints }));
-    return await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline, judges.inline, limits));
+    return await subrequests.fetch(() =>
+      insertRun(databaseOf(env), scope, run, endpoint.inline, judges.inline, limits),
+    );
   };
   const inserted = unpaid === null ? await insert() : "unpaid";
   if (inserted === "inserted") return null;
@@ -104,7 +107,7 @@ async function insertPaid(
 export async function replayedRun(env: Env, scope: Scope, options: CreateOptions): Promise<Begun | null> {
   const { idempotencyKey } = options;
   if (idempotencyKey === null) return null;
-  const record = await findRunByIdempotencyKey(env.DB, scope, idempotencyKey);
+  const record = await findRunByIdempotencyKey(databaseOf(env), scope, idempotencyKey);
   if (record === null) return null;
   const { run } = record;
   if (!isSameRequest(run.request_hash, options)) return keyReused();
@@ -200,5 +203,5 @@ async function forsake(env: Env, scope: Scope, spec: RunSpec, subrequests: Subre
   const { objects } = await subrequests.fetch(() => env.STORE.list({ prefix }));
   if (objects.length > 0) await subrequests.fetch(() => env.STORE.delete(objects.map(({ key }) => key)));
   await subrequests.fetch(() => deleteIndexEntry(env, scope, spec.run_id));
-  await subrequests.fetch(() => deleteRowsOfRun(env.DB, scope, spec.run_id));
+  await subrequests.fetch(() => deleteRowsOfRun(databaseOf(env), scope, spec.run_id));
 }

@@ -2,6 +2,7 @@
  * Checks whether this deployment has all that it needs to play a run: its secret, its variables, its database, its queues,
  * its bucket.
  */
+import { databaseOf } from "../db/database.ts";
 import { readSchemaLevel, SCHEMA_LEVEL } from "../db/schema-level.ts";
 import { drainingSince } from "../kit/draining.ts";
 import { logError } from "../kit/log.ts";
@@ -50,7 +51,7 @@ function variablesProblem(env: Bound): string | null {
 async function databaseProblem({ DB: database }: Bound, withinMs: number): Promise<string | null> {
   if (database === undefined) return "DB is not bound";
   try {
-    const level = await inTime(readSchemaLevel(database), withinMs);
+    const level = await inTime(readSchemaLevel(databaseOf({ DB: database })), withinMs);
     if (level === SCHEMA_LEVEL) return null;
     return `its newest migration is ${level ?? "none"}, but this release needs ${SCHEMA_LEVEL}`;
   } catch (thrown) {

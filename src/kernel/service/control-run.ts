@@ -2,6 +2,7 @@
 import type { RolloutView, RunView } from "../../contract/run.ts";
 import type { RetryRequest, RunPatch } from "../../contract/run-control.ts";
 import type { Scope } from "../../contract/scope.ts";
+import { databaseOf } from "../db/database.ts";
 import { getEndpoint } from "../db/endpoints.ts";
 import { changeRun as changeRow } from "../db/runs.ts";
 import type { CreateOptions } from "../kit/idempotency.ts";
@@ -36,11 +37,11 @@ export async function changeRun(env: Env, scope: Scope, id: string, patch: RunPa
   const { max_concurrent, ...named } = patch;
   const { record, object } = found.value;
   if (max_concurrent === undefined) {
-    await changeRow(env.DB, scope, id, named);
+    await changeRow(databaseOf(env), scope, id, named);
   } else {
-    const endpoint = await getEndpoint(env.DB, scope, record.run.endpoint_id);
+    const endpoint = await getEndpoint(databaseOf(env), scope, record.run.endpoint_id);
     const rollouts = Math.min(max_concurrent, endpoint?.max_concurrent ?? max_concurrent);
-    await changeRow(env.DB, scope, id, { ...named, max_concurrent: rollouts });
+    await changeRow(databaseOf(env), scope, id, { ...named, max_concurrent: rollouts });
     await object.setMaxConcurrent(rollouts);
   }
   return await readRun(env, scope, id);

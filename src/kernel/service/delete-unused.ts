@@ -4,6 +4,7 @@
  */
 import type { Scope } from "../../contract/scope.ts";
 import { openDataset } from "../dataset/read.ts";
+import { databaseOf } from "../db/database.ts";
 import { deleteUnusedDataset } from "../db/datasets.ts";
 import { updateRun } from "../db/runs.ts";
 import { runObject, uploadKeys } from "../kit/names.ts";
@@ -43,7 +44,7 @@ async function hasEnded(env: Env, scope: Scope, runId: string, subrequests: Subr
   if (view === null || view.settled_at === null) return false;
   const { status, error, counts, report, settled_at: finished_at } = view;
   const changes = { status, error, counts, report, finished_at };
-  await subrequests.fetch(() => updateRun(env.DB, scope, runId, changes));
+  await subrequests.fetch(() => updateRun(databaseOf(env), scope, runId, changes));
   return true;
 }
 
@@ -62,7 +63,7 @@ export async function deleteDataset(env: Env, scope: Scope, idOrName: string): P
   const found = await openDataset(env, scope, idOrName, "id");
   if (!found.ok) return found;
   const { id } = found.value;
-  const done = await deleteUnused(env, scope, () => deleteUnusedDataset(env.DB, scope, id));
+  const done = await deleteUnused(env, scope, () => deleteUnusedDataset(databaseOf(env), scope, id));
   if (!done.ok) return done;
   await env.STORE.delete(Object.values(uploadKeys(scope, id)));
   return { ok: true, value: { id } };

@@ -8,6 +8,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
 import { probeEndpoint as probeServer } from "../clients/probe.ts";
+import { databaseOf } from "../db/database.ts";
 import {
   deleteEndpoint as deleteUnusedEndpoint,
   type EndpointChanges,
@@ -88,7 +89,7 @@ export async function probeEndpoint(
   nameOrId: string,
   now: number,
 ): Promise<Result<EndpointView>> {
-  const endpoint = await findEndpoint(env.DB, scope, nameOrId);
+  const endpoint = await findEndpoint(databaseOf(env), scope, nameOrId);
   if (endpoint === null) return notFound("endpoint", nameOrId);
   const capabilities = await runProbe(env, scope, endpoint, now);
   if (!capabilities.ok) return capabilities;
@@ -103,7 +104,7 @@ export async function deleteEndpoint(
   { id }: NamedEndpoint,
   now: number,
 ): Promise<Result<{ deleted: boolean }>> {
-  const done = await deleteUnused(env, scope, () => deleteUnusedEndpoint(env.DB, scope, id, now));
+  const done = await deleteUnused(env, scope, () => deleteUnusedEndpoint(databaseOf(env), scope, id, now));
   if (done.ok) forgetEndpoint(scope, id);
   return done;
 }
@@ -131,7 +132,7 @@ async function stored(
   changes: EndpointChanges,
 ): Promise<Result<NamedEndpoint>> {
   const { id, name } = before;
-  const after = await updateEndpoint(env.DB, scope, before, changes);
+  const after = await updateEndpoint(databaseOf(env), scope, before, changes);
   forgetEndpoint(scope, id);
   await notifyRuns(env, scope, id);
   if (after === null) return await movedMeanwhile(env, scope, before);
@@ -150,7 +151,7 @@ async function notifyRuns(env: Env, scope: Scope, id: string): Promise<void> {
 
 /** The check whether the key may go to the address used the old row, so the patch must not apply to a newer one. */
 async function movedMeanwhile(env: Env, scope: Scope, { id, name }: NamedEndpoint): Promise<Result<never>> {
-  if ((await findEndpoint(env.DB, scope, id)) === null) return notFound("endpoint", name);
+  if ((await findEndpoint(databaseOf(env), scope, id)) === null) return notFound("endpoint", name);
   const message = `the address or key of ${name} was changed by another request: try again`;
   return refuse("conflict", message, null);
 }
@@ -161,7 +162,7 @@ async function movedMeanwhile(env: Env, scope: Scope, { id, name }: NamedEndpoin
  * server may just be off.
  */
 export function createEndpoint(env: Env, scope: Scope, request: EndpointRequest, options: CreateOptions) {
-  const find = (nameOrId: string) => findEndpoint(env.DB, scope, nameOrId);
+  const find = (nameOrId: string) => findEndpoint(databaseOf(env), scope, nameOrId);
   return createInProject(env, scope, options, {
     operation: "createEndpoint",
     find,
@@ -171,7 +172,7 @@ export function createEndpoint(env: Env, scope: Scope, request: EndpointRequest,
       if ((await find(request.name)) !== null) return nameTaken(request.name);
       return { ok: true, value: await rowOf(env, scope, request, options.now) };
     },
-    insert: (endpoint, key) => insertEndpoint(env.DB, scope, endpoint, key),
+    insert: (endpoint, key) => insertEndpoint(databaseOf(env), scope, endpoint, key),
     refusals: { taken: () => nameTaken(request.name), gone: projectGone },
   });
 }

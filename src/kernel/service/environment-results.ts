@@ -4,6 +4,7 @@ import { canonicalJson, type JsonObject } from "../../contract/json.ts";
 import type { ResolvedJudge } from "../../contract/judgement.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
+import { databaseOf } from "../db/database.ts";
 import { seconds } from "../db/page.ts";
 import { type RunResults, runsOfEnvironment } from "../db/past-runs.ts";
 import { environmentNamed } from "../environment/environments.ts";
@@ -17,7 +18,7 @@ export async function readEnvironmentResults(env: Env, scope: Scope, id: string)
   if (id.includes("@")) {
     return refuse("invalid_request", "id: give the environment without its version", "id");
   }
-  const read = (of: string) => runsOfEnvironment(env.DB, scope, { id: of, limit: LIMITS.resultRuns + 1 });
+  const read = (of: string) => runsOfEnvironment(databaseOf(env), scope, { id: of, limit: LIMITS.resultRuns + 1 });
   const runs = await read(id);
   if (runs.length > 0) return { ok: true, value: resultsOf(id, runs) };
   const found = await environmentNamed(env, scope, id, "id");

@@ -3,6 +3,7 @@ import type { Scope } from "../../contract/scope.ts";
 import type { TrainerTarget } from "../../contract/training-request.ts";
 import type { TrainerSecrets } from "../../contract/training-view.ts";
 import { mintToken } from "../../core/ids.ts";
+import { databaseOf } from "../db/database.ts";
 import { replaceTrainerToken } from "../db/trainer-tokens.ts";
 import { minting, seal, sealContext, sha256Hex } from "../kit/secrets.ts";
 import type { StoredTrainer } from "../messages/training-wire.ts";
@@ -39,6 +40,6 @@ export async function issueTrainer(
 export async function issueToken(env: Env, scope: Scope, run_id: string, now: number, until: number): Promise<string> {
   const token = mintToken("rct", minting(env, now));
   const row = { hash: sha256Hex(token), run_id, created_at: now };
-  await replaceTrainerToken(env.DB, scope, row, until);
+  await replaceTrainerToken(databaseOf(env), scope, row, until);
   return token;
 }

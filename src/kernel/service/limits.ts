@@ -4,6 +4,7 @@
  * one.
  */
 import type { OrganizationLimits } from "../../contract/identity.ts";
+import { databaseOf } from "../db/database.ts";
 import { storedBy } from "../db/stored-bytes.ts";
 import { accounts, type OrganizationSettings } from "../kit/account-hooks.ts";
 import { LruCache } from "../kit/caches.ts";
@@ -24,7 +25,7 @@ const uploading = new Map<string, number>();
 export async function limitsOf(env: Env, orgId: string, now: number): Promise<OrganizationStanding> {
   const kept = known.get(orgId);
   if (kept !== undefined && kept.until > now) return kept;
-  const [settings, stored] = await Promise.all([accounts().settingsOf(env, orgId), storedBy(env.DB, orgId)]);
+  const [settings, stored] = await Promise.all([accounts().settingsOf(env, orgId), storedBy(databaseOf(env), orgId)]);
   const standing = { ...settings, stored };
   known.set(orgId, { ...standing, until: now + KEPT_MS });
   return standing;

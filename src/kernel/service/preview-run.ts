@@ -4,6 +4,7 @@ import type { RunPreview } from "../../contract/run-preview.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { TrainingSpec } from "../../contract/training-request.ts";
 import { expectedOf, type PastRun, tokenMicros } from "../../core/costs/expected.ts";
+import { databaseOf } from "../db/database.ts";
 import { pastRuns } from "../db/past-runs.ts";
 import type { RunRow } from "../db/schema.ts";
 import type { Result } from "../messages/refusal.ts";
@@ -19,7 +20,7 @@ export async function previewRun(env: Env, scope: Scope, asked: RunRequest, now:
   const { play, settings, endpoint, judges, training, money } = resolved.value;
   const { model, rollouts_per_example } = settings;
   const { prices } = money;
-  const rows = await pastRuns(env.DB, scope, { environment: play.pin.id, model, limit: MOST_RUNS });
+  const rows = await pastRuns(databaseOf(env), scope, { environment: play.pin.id, model, limit: MOST_RUNS });
   const past = rows.flatMap(pastOf);
   const rollouts = training === null ? play.num_examples * rollouts_per_example : trainedOn(training);
   const expected = (microsOf: (run: PastRun) => number | null) => expectedOf(past, rollouts, microsOf);

@@ -9,6 +9,7 @@ import type { RunView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { RolloutPlace } from "../../core/ids.ts";
+import { databaseOf } from "../db/database.ts";
 import { currentView } from "../db/old-names.ts";
 import { getRun, type RunRecord, runViewOf, updateRun } from "../db/runs.ts";
 import { LruCache } from "../kit/caches.ts";
@@ -118,7 +119,7 @@ async function endLost(env: Env, scope: Scope, stored: RunView): Promise<RunView
   const lost = withoutObject(stored);
   const { status, error } = lost;
   const finished_at = Date.now();
-  await updateRun(env.DB, scope, lost.id, { status, error, finished_at });
+  await updateRun(databaseOf(env), scope, lost.id, { status, error, finished_at });
   return { ...lost, finished_at: Math.floor(finished_at / 1000) };
 }
 
@@ -145,7 +146,7 @@ const lastRead = new LruCache<RunRecord>(100);
 async function recordOf(env: Env, scope: Scope, id: string): Promise<{ record: RunRecord | null; current: boolean }> {
   const owned = ownedName(scope, id);
   try {
-    const record = await getRun(env.DB, scope, id);
+    const record = await getRun(databaseOf(env), scope, id);
     if (record !== null && isLocal(env)) lastRead.set(owned, record);
     return { record, current: true };
   } catch (thrown) {

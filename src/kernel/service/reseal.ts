@@ -1,5 +1,6 @@
 /** Seals values again under the current secret after ROLLCALL_SECRET was changed, one slice for each call. */
 import type { Resealed, UnopenedValue } from "../../contract/reseal.ts";
+import { databaseOf } from "../db/database.ts";
 import { type SealedValue, sealsBehind } from "../db/seals.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { sealAnew } from "../kit/sealed-values.ts";
@@ -14,7 +15,7 @@ const SLICE = 100;
  */
 export async function reseal(env: Env, after: string | null, slice: number = SLICE): Promise<Resealed> {
   const [current, ...before] = sealKeyIds(env);
-  const { values, next, ...counts } = await sealsBehind(env.DB, { current, before, after, limit: slice });
+  const { values, next, ...counts } = await sealsBehind(databaseOf(env), { current, before, after, limit: slice });
   const unopened: UnopenedValue[] = [];
   for (const value of values) {
     const text = await opened(env, value);

@@ -2,6 +2,7 @@
 import type { SecretRequest } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
+import { databaseOf } from "../db/database.ts";
 import type { SecretRow } from "../db/schema.ts";
 import { findSecret, insertSecret, updateSecret } from "../db/secrets.ts";
 import type { CreateOptions } from "../kit/idempotency.ts";
@@ -14,13 +15,13 @@ export function createSecret(env: Env, scope: Scope, { name, value }: SecretRequ
   const { now } = options;
   return createInProject(env, scope, options, {
     operation: "createSecret",
-    find: (id) => findSecret(env.DB, scope, id),
+    find: (id) => findSecret(databaseOf(env), scope, id),
     async make() {
       const id = mintId("sec", minting(env, now));
       const sealed_value = await seal(env, value, sealContext(scope, id));
       return { ok: true, value: { id, name, sealed_value, created_at: now, updated_at: now } };
     },
-    insert: (secret, key) => insertSecret(env.DB, scope, secret, key),
+    insert: (secret, key) => insertSecret(databaseOf(env), scope, secret, key),
     refusals: { taken: () => nameTaken(name), gone: projectGone },
   });
 }
@@ -38,7 +39,7 @@ export async function changeSecret(
   now: number,
 ): Promise<Result<SecretRow>> {
   const sealed_value = await seal(env, value, sealContext(scope, id));
-  const changed = await updateSecret(env.DB, scope, id, { sealed_value, updated_at: now });
+  const changed = await updateSecret(databaseOf(env), scope, id, { sealed_value, updated_at: now });
   // The name does not change, so it cannot be taken.
   if (changed === null || changed === "taken") return notFound("secret", name);
   return { ok: true, value: changed };

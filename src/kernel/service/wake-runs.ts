@@ -3,6 +3,7 @@
  * whose alarm was lost would wait for the next call about it. A run that was accepted while the process ended has no
  * object yet: it gets one here. A run whose object was lost ends here, as it does for a reader.
  */
+import { databaseOf } from "../db/database.ts";
 import { takeSilentRuns } from "../db/runs.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
@@ -16,7 +17,7 @@ const RUNS_AT_ONCE = 100;
 export async function wakeRuns(env: Env, now: number): Promise<number> {
   const subrequests = new Subrequests();
   const silent = await subrequests.fetch(() =>
-    takeSilentRuns(env.DB, { now, before: now - SILENT_MS, limit: RUNS_AT_ONCE }),
+    takeSilentRuns(databaseOf(env), { now, before: now - SILENT_MS, limit: RUNS_AT_ONCE }),
   );
   const woken = await subrequests.fetchAll(silent, async ({ id, scope }) => {
     try {

@@ -11,6 +11,7 @@ import { seededRandom } from "../../contract/random.ts";
 import type { BatchManifest, BatchOffer, LeaseView } from "../../contract/trainer-wire.ts";
 import type { Send } from "../clients/outgoing.ts";
 import { type OfferReply, offerBatch } from "../clients/trainer.ts";
+import { databaseOf } from "../db/database.ts";
 import { sealedPushSecret } from "../db/seals.ts";
 import { type AllowedHosts, allowedHosts, wayOut } from "../kit/address.ts";
 import { openSealed } from "../kit/sealed-values.ts";
@@ -178,7 +179,7 @@ async function signedAndAllowed(
   { scope, run_id }: TrainerSpec,
 ): Promise<{ readonly text: string; readonly hosts: AllowedHosts } | { readonly message: string }> {
   try {
-    const sealed = await sealedPushSecret(env.DB, scope, run_id);
+    const sealed = await sealedPushSecret(databaseOf(env), scope, run_id);
     if (sealed === null) return { message: "the run has no signing secret" };
     const text = await openSealed(env, { kind: "push_secret", scope, id: run_id, sealed });
     return { text, hosts: await allowedHosts(env, scope) };

@@ -4,6 +4,7 @@ import { createHmac } from "node:crypto";
 import { afterEach, expect, test, vi } from "vitest";
 import { openAuthentication } from "../../../src/accounts/authentication.ts";
 import { ledgerObject } from "../../../src/billing/rpc.ts";
+import { databaseOf } from "../../../src/kernel/db/database.ts";
 import { createApp } from "../../../src/kernel/http/app.ts";
 import { services } from "../../../src/kernel/service/services.ts";
 import { SLICE_SERVICES } from "../../../src/slice-services.ts";
@@ -221,7 +222,8 @@ test("money in another currency, or of a deleted organisation, is logged and not
 
 test("an event about an organisation being deleted is accepted, logged, counted, and no repeat", async () => {
   const { deliver, paid, orgId } = await deployment();
-  const unposted = async () => (await readTotals(env.DB)).find(({ kind }) => kind === "events_unposted")?.n ?? 0;
+  const unposted = async () =>
+    (await readTotals(databaseOf(env))).find(({ kind }) => kind === "events_unposted")?.n ?? 0;
   const before = await unposted();
   expect(await ledgerObject(env, orgId).forget()).toBe(true);
   const said = notifiedOfMoney();

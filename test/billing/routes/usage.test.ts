@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type UsageHourRow, usageHours } from "../../../src/billing/tables.ts";
 import type { UsagePage } from "../../../src/billing/wire.ts";
+import { databaseOf } from "../../../src/kernel/db/database.ts";
 import { inOrganization } from "../../../src/kernel/db/scoped.ts";
 import { openTestApi, type TestApi } from "../../kernel/http/test-api.ts";
 
@@ -28,7 +29,7 @@ beforeAll(async () => {
 async function used(row: Pick<UsageHourRow, "hour" | "counts" | "lines"> & Partial<UsageHourRow>): Promise<void> {
   const { orgId, projectId } = api.scope;
   const usual = { project_id: projectId, payer: "key_a", environment: "gsm8k", model: "m", kind: "eval" };
-  await inOrganization(env.DB, orgId).insert(usageHours, { ...usual, ...row });
+  await inOrganization(databaseOf(env), orgId).insert(usageHours, { ...usual, ...row });
 }
 
 async function read(query: string): Promise<UsagePage> {

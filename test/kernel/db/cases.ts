@@ -5,6 +5,7 @@ import * as books from "../../../src/billing/queries/ledger.ts";
 import * as usage from "../../../src/billing/queries/usage-hours.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
 import * as judgements from "../../../src/kernel/db/cached-judgements.ts";
+import type { Database } from "../../../src/kernel/db/database.ts";
 import * as datasetUploads from "../../../src/kernel/db/dataset-uploads.ts";
 import * as datasets from "../../../src/kernel/db/datasets.ts";
 import * as endpoints from "../../../src/kernel/db/endpoints.ts";
@@ -26,7 +27,7 @@ import { endpointRow, runRow } from "../http/run-rows.ts";
 import { linkRow, REVIEWED, reviewRow, TRIGGER, webhookRow, webhookSecretRow } from "./tenants.ts";
 
 /** Queries in this scope for the rows of the tenant with the mark, or adds rows to them. */
-export type Case = (database: D1Database, scope: Scope, mark: string) => unknown;
+export type Case = (database: Database, scope: Scope, mark: string) => unknown;
 
 const FIRST = { after: null, limit: 10, order: "asc" } as const;
 const ANY_RUN = { ...FIRST, kind: null, status: null, environment: null, metadata: {}, model: null, search: null };
@@ -200,7 +201,7 @@ export interface Reach {
   readonly orgId: string;
   readonly projectId: string | null;
 }
-export type OrganizationCase = (database: D1Database, reach: Reach, mark: string) => unknown;
+export type OrganizationCase = (database: Database, reach: Reach, mark: string) => unknown;
 
 /** The same for the rows of an organisation; the stranger is another organisation. */
 export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {

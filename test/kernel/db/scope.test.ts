@@ -24,6 +24,7 @@ import * as usage from "../../../src/billing/queries/usage-hours.ts";
 import * as ofBilling from "../../../src/billing/tables.ts";
 import * as fleets from "../../../src/fleets/queries.ts";
 import * as judgements from "../../../src/kernel/db/cached-judgements.ts";
+import { databaseOf } from "../../../src/kernel/db/database.ts";
 import * as datasetUploads from "../../../src/kernel/db/dataset-uploads.ts";
 import * as datasets from "../../../src/kernel/db/datasets.ts";
 import * as deletedRows from "../../../src/kernel/db/deleted-rows.ts";
@@ -130,7 +131,7 @@ test.each(Object.entries(PROJECT_CASES))(ofProject, async (name, ask) => {
     const limit = OF_ORGANIZATION_TOO.includes(name) ? BY_ORGANIZATION : BY_PROJECT;
     for (const statement of statements) expect(unlimited(statement, stranger, limit)).toEqual([]);
   }
-  const answer = JSON.stringify(await ask(env.DB, owner.scope, owner.mark)) ?? "";
+  const answer = JSON.stringify(await ask(databaseOf(env), owner.scope, owner.mark)) ?? "";
   const changed = JSON.stringify(await ownedRows(owner)) !== JSON.stringify(before);
   expect(changed || !answers.has(answer) || ALIKE.includes(name)).toBe(true);
 });
@@ -152,7 +153,7 @@ test.each(Object.entries({ ...ORGANIZATION_CASES, ...REACH_CASES }))(
       expect(statements).not.toEqual([]);
       for (const { values } of statements) expect(values).toContain(stranger.orgId);
     }
-    const answer = JSON.stringify(await ask(env.DB, { ...owner.scope, projectId: null }, owner.mark)) ?? "";
+    const answer = JSON.stringify(await ask(databaseOf(env), { ...owner.scope, projectId: null }, owner.mark)) ?? "";
     const changed = JSON.stringify(await ownedRows(owner)) !== JSON.stringify(before);
     expect(changed || !answers.has(answer)).toBe(true);
   },
@@ -185,7 +186,7 @@ const IN_ORGANIZATION = [
 test("statements about any table of a project affect only the rows of that project", async () => {
   const [owner, beside, far] = await threeTenants();
   const before = await Promise.all([beside, far].map(ownedRows));
-  const project = inProject(env.DB, owner.scope);
+  const project = inProject(databaseOf(env), owner.scope);
   for (const table of IN_PROJECT) {
     const rows = await project.select(table);
     expect(rows.length).toBeGreaterThan(0);
@@ -201,7 +202,7 @@ test("statements about any table of a project affect only the rows of that proje
 test("statements about any table of an organisation affect the rows of all its projects and no others", async () => {
   const [owner, beside, far] = await threeTenants();
   const before = await ownedRows(far);
-  const organization = inOrganization(env.DB, owner.scope.orgId);
+  const organization = inOrganization(databaseOf(env), owner.scope.orgId);
   for (const table of IN_ORGANIZATION) {
     const said = JSON.stringify(await organization.select(table));
     if (table !== tables.organizations) expect(said).toContain(beside.mark);
@@ -220,17 +221,17 @@ test("both tables of a join are limited to the owner, and people are found by th
   const { members, people } = ofAccounts;
   const pairs = { run: runs.id, endpoint: endpoints.id };
   const any = sql`1 = 1`;
-  const joined = await inProject(env.DB, owner.scope).joined(pairs, [runs, endpoints], any);
+  const joined = await inProject(databaseOf(env), owner.scope).joined(pairs, [runs, endpoints], any);
   expect(joined.length).toBeGreaterThan(0);
   expect(JSON.stringify(joined)).not.toMatch(new RegExp(`${beside.mark}|${far.mark}`));
-  const organization = inOrganization(env.DB, owner.scope.orgId);
+  const organization = inOrganization(databaseOf(env), owner.scope.orgId);
   const known = await organization.joined({ id: people.id }, [members, people], eq(people.id, members.person_id));
   expect(known.map(({ id }) => id).sort()).toEqual([`per_${owner.mark}`, `per_${beside.mark}`].sort());
 });
 
 test("an expression that names a table directly is refused, wherever it is used", async () => {
   const [{ scope }] = await threeTenants();
-  const project = inProject(env.DB, scope);
+  const project = inProject(databaseOf(env), scope);
   const { runs, endpoints, secrets } = tables;
   const anybodys = sql`exists (select 1 from ${runs})`;
   const refused = "an expression names the table runs";
@@ -246,7 +247,7 @@ test("an expression that names a table directly is refused, wherever it is used"
 
 test("a conditional insert writes the same values as a plain insert", async () => {
   const [{ scope }] = await threeTenants();
-  const project = inProject(env.DB, scope);
+  const project = inProject(databaseOf(env), scope);
   const { endpoints } = tables;
   const row = {
     ...endpointRow(),

@@ -6,6 +6,7 @@ import { apiKeys, invitations, members, people, signInCodes, webSessions } from 
 import { budgets, usageHours } from "../../../src/billing/tables.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
 import { fleets, replicas } from "../../../src/fleets/tables.ts";
+import { type Database, databaseOf } from "../../../src/kernel/db/database.ts";
 import {
   cachedJudgements,
   datasets,
@@ -225,7 +226,7 @@ export interface NotedStatement {
 }
 
 /** The tests' database; `statements` records all statements. */
-export function notingDatabase(): { readonly database: D1Database; readonly statements: NotedStatement[] } {
+export function notingDatabase(): { readonly database: Database; readonly statements: NotedStatement[] } {
   const statements: NotedStatement[] = [];
   const database = new Proxy(env.DB, {
     get: (real, name) => {
@@ -241,5 +242,5 @@ export function notingDatabase(): { readonly database: D1Database; readonly stat
       };
     },
   });
-  return { database, statements };
+  return { database: databaseOf({ DB: database }), statements };
 }

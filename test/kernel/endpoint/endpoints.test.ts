@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { EndpointView } from "../../../src/contract/endpoint.ts";
 import { EvalRequest } from "../../../src/contract/eval-request.ts";
+import { databaseOf } from "../../../src/kernel/db/database.ts";
 import { getRun, updateRun } from "../../../src/kernel/db/runs.ts";
 import { acceptRun } from "../../../src/kernel/service/accept-run.ts";
 import { acceptedOnly } from "../hand-made.ts";
@@ -71,7 +72,7 @@ test("an endpoint that an unfinished run uses cannot be deleted; afterwards it c
   expect(refused.status).toBe(409);
   const { error } = await refused.json<{ error: { code: string; message: string } }>();
   expect(error).toMatchObject({ code: "conflict", message: expect.stringContaining(run.id) });
-  await updateRun(env.DB, api.scope, run.id, { status: "cancelled" });
+  await updateRun(databaseOf(env), api.scope, run.id, { status: "cancelled" });
   const deleted = await api.ask("/v1/endpoints/used", { method: "DELETE" });
   expect(await deleted.json()).toEqual({ object: "endpoint", id, deleted: true });
   const row = await env.DB.prepare("select name, sealed_key from endpoints where id = ?").bind(id);
@@ -88,10 +89,10 @@ test("an endpoint may be deleted as soon as its runs have ended, even if the lis
   const { id } = await create({ name: "brief" });
   const { id: run } = await api.finish({ ...one, model: script(RIGHT), endpoint: "brief" });
   // The state before the run's end is written to D1.
-  await updateRun(env.DB, api.scope, run, { status: "running", finished_at: null });
+  await updateRun(databaseOf(env), api.scope, run, { status: "running", finished_at: null });
   const deleted = await api.ask("/v1/endpoints/brief", { method: "DELETE" });
   expect(await deleted.json()).toEqual({ object: "endpoint", id, deleted: true });
-  const stored = await getRun(env.DB, api.scope, run);
+  const stored = await getRun(databaseOf(env), api.scope, run);
   expect(stored?.run).toMatchObject({ status: "completed", counts: { scored: 1 } });
 });
 

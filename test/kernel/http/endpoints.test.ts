@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { EndpointRequest, type EndpointView } from "../../../src/contract/endpoint.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
+import { databaseOf } from "../../../src/kernel/db/database.ts";
 import { findEndpoint, type NamedEndpoint } from "../../../src/kernel/db/endpoints.ts";
 import { sealContext, unseal } from "../../../src/kernel/kit/secrets.ts";
 import {
@@ -41,7 +42,7 @@ async function errorOf(reply: Response): Promise<object> {
 }
 
 async function stored(scope: Scope, nameOrId: string): Promise<NamedEndpoint> {
-  const endpoint = await findEndpoint(env.DB, scope, nameOrId);
+  const endpoint = await findEndpoint(databaseOf(env), scope, nameOrId);
   if (endpoint === null) throw new Error(`no endpoint ${nameOrId}`);
   return endpoint;
 }

@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { RunView } from "../../../src/contract/run.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
+import { databaseOf } from "../../../src/kernel/db/database.ts";
 import { insertRun, type NewRun, runViewOf } from "../../../src/kernel/db/runs.ts";
 import { endpointRow, runRow } from "./run-rows.ts";
 import { openTestApi } from "./test-api.ts";
@@ -16,7 +17,7 @@ interface Page {
 async function addRun(scope: Scope, changes: Partial<NewRun>): Promise<string> {
   const endpoint = endpointRow();
   const run = runRow(endpoint, changes);
-  await insertRun(env.DB, scope, run, endpoint);
+  await insertRun(databaseOf(env), scope, run, endpoint);
   return run.id;
 }
 

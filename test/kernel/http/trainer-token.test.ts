@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { TrainerSecrets } from "../../../src/contract/training-view.ts";
 import { mintRunId } from "../../../src/core/ids.ts";
+import { databaseOf } from "../../../src/kernel/db/database.ts";
 import { insertRun } from "../../../src/kernel/db/runs.ts";
 import { minting } from "../../../src/kernel/kit/secrets.ts";
 import { rotateTrainerToken } from "../../../src/kernel/service/ask-trainer.ts";
@@ -26,7 +27,7 @@ test("a replaced token works for an hour more, the new one from the start", asyn
   const id = mintRunId(minting(env, clock.now));
   const endpoint = endpointRow();
   const run = runRow(endpoint, { id, kind: "training", status: "running" });
-  await insertRun(env.DB, scope, run, endpoint);
+  await insertRun(databaseOf(env), scope, run, endpoint);
   const first = await issueToken(env, scope, id, clock.now, clock.now);
   const statusOf = async (token: string) => {
     const headers = { authorization: `Bearer ${token}` };

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { Scope } from "../../../src/contract/scope.ts";
+import { databaseOf } from "../../../src/kernel/db/database.ts";
 import { getEndpoint } from "../../../src/kernel/db/endpoints.ts";
 import { findRunByIdempotencyKey, getRun, insertRun, updateRun } from "../../../src/kernel/db/runs.ts";
 import { admit } from "../../accounts/admit.ts";
@@ -17,9 +18,9 @@ test("a run and its endpoint are written together and read only by their owner",
   const [scope, other] = [await newScope(), await newScope()];
   const endpoint = endpointRow();
   const run = runRow(endpoint, { metadata: { branch: "main" } });
-  expect(await insertRun(env.DB, scope, run, endpoint)).toBe("inserted");
+  expect(await insertRun(databaseOf(env), scope, run, endpoint)).toBe("inserted");
   const owner = { org_id: scope.orgId, project_id: scope.projectId };
-  expect(await getRun(env.DB, scope, run.id)).toEqual({
+  expect(await getRun(databaseOf(env), scope, run.id)).toEqual({
     run: { ...run, ...owner },
     endpoint: {
       id: endpoint.id,
@@ -30,10 +31,10 @@ test("a run and its endpoint are written together and read only by their owner",
     fleet: null,
   });
   const stored = { ...endpoint, ...owner, name: null, deleted_at: null };
-  expect(await getEndpoint(env.DB, scope, endpoint.id)).toMatchObject(stored);
+  expect(await getEndpoint(databaseOf(env), scope, endpoint.id)).toMatchObject(stored);
   for (const stranger of [other, { ...scope, projectId: "pj_2" }]) {
-    expect(await getRun(env.DB, stranger, run.id)).toBeNull();
-    expect(await getEndpoint(env.DB, stranger, endpoint.id)).toBeNull();
+    expect(await getRun(databaseOf(env), stranger, run.id)).toBeNull();
+    expect(await getEndpoint(databaseOf(env), stranger, endpoint.id)).toBeNull();
   }
 });
 
@@ -41,12 +42,12 @@ test("a used idempotency key writes neither run nor endpoint", async () => {
   const scope = await newScope();
   const [first, second] = [endpointRow(), endpointRow()];
   const original = runRow(first, { idempotency_key: "k", request_hash: "h" });
-  await insertRun(env.DB, scope, original, first);
+  await insertRun(databaseOf(env), scope, original, first);
   const repeat = runRow(second, { idempotency_key: "k" });
-  expect(await insertRun(env.DB, scope, repeat, second)).toBe("conflict");
-  expect(await getRun(env.DB, scope, repeat.id)).toBeNull();
-  expect(await getEndpoint(env.DB, scope, second.id)).toBeNull();
-  const found = await findRunByIdempotencyKey(env.DB, scope, "k");
+  expect(await insertRun(databaseOf(env), scope, repeat, second)).toBe("conflict");
+  expect(await getRun(databaseOf(env), scope, repeat.id)).toBeNull();
+  expect(await getEndpoint(databaseOf(env), scope, second.id)).toBeNull();
+  const found = await findRunByIdempotencyKey(databaseOf(env), scope, "k");
   expect(found?.run).toMatchObject({ id: original.id, request_hash: "h" });
 });
 
@@ -56,7 +57,7 @@ test("another project may use the same idempotency key, and runs without one nev
     for (const idempotency_key of ["k", null, null]) {
       const endpoint = endpointRow();
       const run = runRow(endpoint, { idempotency_key });
-      expect(await insertRun(env.DB, owner, run, endpoint)).toBe("inserted");
+      expect(await insertRun(databaseOf(env), owner, run, endpoint)).toBe("inserted");
     }
   }
 });
@@ -65,10 +66,10 @@ test("an update changes only the fields it names, in its own project", async () 
   const scope = await newScope();
   const endpoint = endpointRow();
   const run = runRow(endpoint);
-  await insertRun(env.DB, scope, run, endpoint);
+  await insertRun(databaseOf(env), scope, run, endpoint);
   const error = { code: "too_few_scored", message: "0 of 6" };
-  await updateRun(env.DB, scope, run.id, { status: "failed", error, finished_at: 5000 });
-  await updateRun(env.DB, await newScope(), run.id, { status: "running" });
-  const read = await getRun(env.DB, scope, run.id);
+  await updateRun(databaseOf(env), scope, run.id, { status: "failed", error, finished_at: 5000 });
+  await updateRun(databaseOf(env), await newScope(), run.id, { status: "running" });
+  const read = await getRun(databaseOf(env), scope, run.id);
   expect(read?.run).toMatchObject({ status: "failed", error, finished_at: 5000, counts: null });
 });

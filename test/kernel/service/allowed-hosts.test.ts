@@ -1,6 +1,7 @@
 /** Hosts that an organisation allows: other hosts are neither stored nor called. */
 import { env } from "cloudflare:workers";
 import { beforeEach, expect, test, vi } from "vitest";
+import { databaseOf } from "../../../src/kernel/db/database.ts";
 import { allowedHosts, wayOut } from "../../../src/kernel/kit/address.ts";
 import { guardedFetch } from "../../../src/kernel/kit/guarded-fetch.ts";
 import { admit } from "../../accounts/admit.ts";
@@ -62,7 +63,7 @@ test("a changed list applies to the calls of active runs, and is read once while
     // A separate database object: objects of other files share the worker and read theirs meanwhile.
     const prepare = vi.fn((text: string) => env.DB.prepare(text));
     const reads = () => prepare.mock.calls.filter(([text]) => text.includes('"allowed_hosts"')).length;
-    const counted = { ...env, DB: Object.assign(Object.create(env.DB), { prepare }) };
+    const counted = { ...env, DB: Object.assign(Object.create(databaseOf(env)), { prepare }) };
     const means = { hosts: () => allowedHosts(counted, api.scope), now: () => 0, secret: () => "" };
     const model = script(RIGHT);
     const call = () =>

@@ -1,6 +1,7 @@
 /** Two simultaneous requests with one Idempotency-Key, of which the other one is faster. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { databaseOf } from "../../../src/kernel/db/database.ts";
 import { findSecret, insertSecret } from "../../../src/kernel/db/secrets.ts";
 import { type Creation, toRemember } from "../../../src/kernel/kit/idempotency.ts";
 import { refuse } from "../../../src/kernel/messages/refusal.ts";
@@ -18,10 +19,10 @@ test.each(["taken", "full", "gone"] as const)(
     const options = { idempotencyKey: "k", requestHash: "h", now: 2000 };
     const overtaken: Creation<Secret, typeof why> = {
       operation: "createSecret",
-      find: (id) => findSecret(env.DB, scope, id),
+      find: (id) => findSecret(databaseOf(env), scope, id),
       make: async () => ({ ok: true, value: newSecret() }),
       async insert() {
-        await insertSecret(env.DB, scope, faster, toRemember("createSecret", faster.id, options));
+        await insertSecret(databaseOf(env), scope, faster, toRemember("createSecret", faster.id, options));
         return why;
       },
       refusals: { taken: refused, full: refused, gone: refused },

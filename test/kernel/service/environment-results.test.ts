@@ -6,6 +6,7 @@ import { LIMITS } from "../../../src/contract/limits.ts";
 import type { RunReport } from "../../../src/contract/report.ts";
 import type { RunCounts, RunStatus } from "../../../src/contract/run.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
+import { databaseOf } from "../../../src/kernel/db/database.ts";
 import { runsOfEnvironment } from "../../../src/kernel/db/past-runs.ts";
 import { insertRun, type NewRun, updateRun } from "../../../src/kernel/db/runs.ts";
 import { endpointRow, runRow } from "../http/run-rows.ts";
@@ -33,11 +34,16 @@ async function addRun(scope: Scope, given: Ended = {}): Promise<string> {
   const { model = "m", args = {}, version = "1.0.2", status = "completed", mean = 0.5, tasks = 4 } = given;
   const run = runRow(endpointRow(), { environment_version: version, created_at: nextTime(), ...given.row });
   const spec = { ...run.spec, model, environment_args: args, ...given.spec };
-  await insertRun(env.DB, scope, { ...run, spec }, null);
+  await insertRun(databaseOf(env), scope, { ...run, spec }, null);
   const counts = { ...NONE, planned: 6, scored: tasks, ...given.counts };
   const reward = { mean, se: 0.1, ci95: [0.3, 0.7], wilson95: null, range: null, n_tasks: tasks, n_rollouts: tasks };
   const report = { reward: { ...reward, n_unscored: 0, n_error: 0, n_truncated: 0 } } as unknown as RunReport;
-  await updateRun(env.DB, scope, run.id, { status, counts, report, ...(status !== "running" && { finished_at: 5 }) });
+  await updateRun(databaseOf(env), scope, run.id, {
+    status,
+    counts,
+    report,
+    ...(status !== "running" && { finished_at: 5 }),
+  });
   return run.id;
 }
 
@@ -157,7 +163,7 @@ test("trainings, forks and rescored runs are counted, but are in no row", async 
 test("of more runs than the limit the newest count, and the reply says so", async () => {
   const api = await openPlatform();
   await addRun(api.scope, { model: "oldest" });
-  for (let n = 0; n < LIMITS.resultRuns; n += 1) await insertRun(env.DB, api.scope, newRun(), null);
+  for (let n = 0; n < LIMITS.resultRuns; n += 1) await insertRun(databaseOf(env), api.scope, newRun(), null);
   const { runs, has_more, rows } = await results(api);
   expect([runs, has_more, rows.map(({ model, evals }) => [model, evals])]).toEqual([
     ...[LIMITS.resultRuns, true, [["m", LIMITS.resultRuns]]],
@@ -202,7 +208,8 @@ test("the newest runs are found by an index, without a sort", async () => {
     return { bind };
   };
   const scope = { orgId: "org_1", projectId: "pj_1" };
-  await runsOfEnvironment({ prepare: recorded } as unknown as D1Database, scope, { id: "gsm8k", limit: 200 });
+  const database = databaseOf({ DB: { prepare: recorded } as unknown as D1Database });
+  await runsOfEnvironment(database, scope, { id: "gsm8k", limit: 200 });
   expect(statements).toHaveLength(1);
   for (const [text, values] of statements) {
     const plan = await env.DB.prepare(`explain query plan ${text}`)

@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { ApiError } from "../../../src/contract/api-error.ts";
 import type { OrganizationLimits } from "../../../src/contract/identity.ts";
+import { databaseOf } from "../../../src/kernel/db/database.ts";
 import { insertRun } from "../../../src/kernel/db/runs.ts";
 import { folderOf } from "../../../src/kernel/kit/names.ts";
 import { endpointRow, runRow } from "../http/run-rows.ts";
@@ -45,7 +46,9 @@ test("of two simultaneous runs for one place only one is written, and the other 
   const { scope } = await openPlatform();
   const endpoints = [endpointRow(), endpointRow()] as const;
   const written = await Promise.all(
-    endpoints.map((endpoint) => insertRun(env.DB, scope, runRow(endpoint), endpoint, [], { most: 1, alone: null })),
+    endpoints.map((endpoint) =>
+      insertRun(databaseOf(env), scope, runRow(endpoint), endpoint, [], { most: 1, alone: null }),
+    ),
   );
   expect(written.toSorted()).toEqual(["full", "inserted"]);
   const left = await env.DB.prepare("select count(*) as n from endpoints where org_id = ?")
@@ -58,7 +61,7 @@ test("a project that is being deleted accepts no run", async () => {
   const { scope } = await openPlatform();
   await env.DB.prepare("update projects set deleted_at = 1 where id = ?").bind(scope.projectId).run();
   const endpoint = endpointRow();
-  expect(await insertRun(env.DB, scope, runRow(endpoint), endpoint)).toBe("gone");
+  expect(await insertRun(databaseOf(env), scope, runRow(endpoint), endpoint)).toBe("gone");
 });
 
 test("results of runs and uploads count towards the storage of an organisation, and beyond its limit nothing starts", async () => {

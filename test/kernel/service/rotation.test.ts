@@ -4,6 +4,7 @@ import { env } from "cloudflare:workers";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Resealed } from "../../../src/contract/reseal.ts";
 import { RunView } from "../../../src/contract/run.ts";
+import { databaseOf } from "../../../src/kernel/db/database.ts";
 import { getEndpoint } from "../../../src/kernel/db/endpoints.ts";
 import { getRun } from "../../../src/kernel/db/runs.ts";
 import { findSecret } from "../../../src/kernel/db/secrets.ts";
@@ -99,11 +100,11 @@ test("using a key seals it again, and resealing does so for everything else; the
   const endpointId = trained.endpoint?.id ?? "";
   await platform.post(`/v1/runs/${trained.id}/cancel`, {});
   const sealed = () => [
-    ...names.map(async (name) => (await findSecret(env.DB, scope, name))?.sealed_value),
-    getEndpoint(env.DB, scope, endpointId).then((row) => row?.sealed_key),
-    getRun(env.DB, scope, trained.id).then((record) => record?.run.sealed_push_secret),
-    findTrigger(env.DB, scope, "hook").then((row) => row?.sealed_secret),
-    secretsOfWebhook(env.DB, scope, webhookId, 0).then(([row]) => row?.sealed_secret),
+    ...names.map(async (name) => (await findSecret(databaseOf(env), scope, name))?.sealed_value),
+    getEndpoint(databaseOf(env), scope, endpointId).then((row) => row?.sealed_key),
+    getRun(databaseOf(env), scope, trained.id).then((record) => record?.run.sealed_push_secret),
+    findTrigger(databaseOf(env), scope, "hook").then((row) => row?.sealed_secret),
+    secretsOfWebhook(databaseOf(env), scope, webhookId, 0).then(([row]) => row?.sealed_secret),
   ];
   const keyIds = () => Promise.all(sealed().map(keyIdOf));
   expect(await keyIds()).toEqual([old, old, old, old, old, old]);
@@ -185,7 +186,7 @@ test("values that do not open are named once, and do not hold up the values afte
   const foreign = await newEndpoint("foreign", "'0' || sealed_key");
   const unmarked = await newEndpoint("unmarked", "'no seal at all'");
   await platform.post("/v1/secrets", { name: "BEHIND", value: "value behind them" });
-  const behind = () => keyIdOf(findSecret(env.DB, platform.scope, "BEHIND").then((row) => row?.sealed_value));
+  const behind = () => keyIdOf(findSecret(databaseOf(env), platform.scope, "BEHIND").then((row) => row?.sealed_value));
   rotate();
   const [current] = sealKeyIds(env);
   expect(await behind()).toBe(old);

@@ -19,6 +19,7 @@ import {
   REFERENCE_JUDGE,
 } from "../../../contract/training-request.ts";
 import type { ResolvedDataset } from "../../dataset/resolve.ts";
+import { databaseOf } from "../../db/database.ts";
 import { getRun } from "../../db/runs.ts";
 import type { CreateOptions } from "../../kit/idempotency.ts";
 import { idsOf, logError } from "../../kit/log.ts";
@@ -234,6 +235,6 @@ async function rowsOf(
 ): Promise<{ readonly rows?: ResolvedDataset }> {
   const { length } = dataset;
   if (dataset.key === null || length === null || !evalsOwn(asked, environment)) return {};
-  const found = await getRun(env.DB, scope, run_id);
+  const found = await getRun(databaseOf(env), scope, run_id);
   return { rows: { id: found?.run.dataset_id ?? null, dataset: { ...dataset, length } } };
 }

@@ -11,6 +11,7 @@ import type { Scope } from "../../../contract/scope.ts";
 import { REFERENCE_JUDGE } from "../../../contract/training-request.ts";
 import { mintId } from "../../../core/ids.ts";
 import { STREAMS } from "../../clients/adapted-request.ts";
+import { databaseOf } from "../../db/database.ts";
 import { findEndpoint, getEndpoint } from "../../db/endpoints.ts";
 import { type InlineEndpointRow, type RunPlace, type RunRecord, trainingOn } from "../../db/runs.ts";
 import type { EndpointRow } from "../../db/schema.ts";
@@ -82,7 +83,7 @@ export async function resolvePlace(
     if (found.ok || found.error.code !== "not_found") return found;
     return refuse("conflict", "the fleet of its run was deleted: set endpoint", "endpoint");
   }
-  const kept = await getEndpoint(env.DB, scope, run.endpoint_id);
+  const kept = await getEndpoint(databaseOf(env), scope, run.endpoint_id);
   if (kept !== null && kept.deleted_at === null) return { ok: true, value: endpointOf(kept) };
   return refuse("conflict", "the endpoint of its run was deleted: set another", "endpoint");
 }
@@ -98,7 +99,7 @@ async function resolveFleet(env: Env, scope: Scope, nameOrId: string): Promise<R
 
 /** Refuses, because another training run has the fleet: its replicas serve the weights of one run at a time. */
 export async function refuseTaken(env: Env, scope: Scope, fleetId: string): Promise<Result<never>> {
-  const [other] = await trainingOn(env.DB, scope, fleetId).limit(1);
+  const [other] = await trainingOn(databaseOf(env), scope, fleetId).limit(1);
   const by = other === undefined ? "another training run" : `the training run ${other.id}`;
   const message = `${by} uses the fleet, and a fleet serves one training run at a time: wait until it ends, or cancel it`;
   return refuse("conflict", message, "fleet");
@@ -116,7 +117,7 @@ async function resolveNamed(
   { now, byRun }: Lookup,
 ): Promise<Result<OneEndpoint>> {
   if (typeof endpoint === "string") {
-    const found = await (byRun ? getEndpoint : findEndpoint)(env.DB, scope, endpoint);
+    const found = await (byRun ? getEndpoint : findEndpoint)(databaseOf(env), scope, endpoint);
     if (found === null) return refuse("not_found", `no endpoint ${endpoint}`, param);
     const refused = await refuseAddress(env, scope, found.base_url, param);
     return refused ?? { ok: true, value: endpointOf(found) };
@@ -196,7 +197,7 @@ async function keptJudges(
   const places: Record<string, { base_url: string; model: string }> = {};
   for (const [name, { endpoint_id, model }] of taken) {
     // By id, because an inline endpoint has no name.
-    const found = await getEndpoint(env.DB, scope, endpoint_id);
+    const found = await getEndpoint(databaseOf(env), scope, endpoint_id);
     if (kept?.mustBeThere === true && (found === null || found.deleted_at !== null)) {
       return refuse("conflict", `the endpoint of the judge ${name} was deleted: set another`, `judges.${name}`);
     }

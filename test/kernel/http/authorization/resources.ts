@@ -10,6 +10,7 @@ import { CreatedRun } from "../../../../src/contract/run.ts";
 import type { Scope } from "../../../../src/contract/scope.ts";
 import { Leased, Registered } from "../../../../src/contract/trainer-wire.ts";
 import { mintToken } from "../../../../src/core/ids.ts";
+import { databaseOf } from "../../../../src/kernel/db/database.ts";
 import { organizations, projects } from "../../../../src/kernel/db/schema.ts";
 import { trainerObject } from "../../../../src/kernel/kit/names.ts";
 import { minting, sha256Hex } from "../../../../src/kernel/kit/secrets.ts";
@@ -212,7 +213,12 @@ export function newTrigger(api: TestApi, name: string): Promise<string> {
 export async function newBudget({ scope }: TestApi, target_id: string): Promise<string> {
   const id = `bud_${crypto.randomUUID()}`;
   const times = { created_at: 0, updated_at: 0 };
-  await insertBudget(env.DB, scope.orgId, { id, target_kind: "key", target_id, limit_micros: 1, ...times }, null);
+  await insertBudget(
+    databaseOf(env),
+    scope.orgId,
+    { id, target_kind: "key", target_id, limit_micros: 1, ...times },
+    null,
+  );
   return id;
 }
 
@@ -255,7 +261,7 @@ export async function newInvitation({ scope }: TestApi): Promise<Pick<Resources,
   const invited_by = await joined(scope.orgId, "owner");
   const times = { created_at: 0, expires_at: 4_000_000_000_000, accepted_at: null };
   await insertInvitation(
-    env.DB,
+    databaseOf(env),
     scope.orgId,
     { ...row, ...times, invited_by, hash: sha256Hex(invitation_token) },
     null,
