@@ -1,5 +1,7 @@
 /** Bindings that wrangler.toml does not require. Most are secrets. Each may be absent. */
 interface __BaseEnv_Env {
+  /** Further D1 databases, numbered from 1 without gaps. */
+  [binding: `DB_${number}`]: D1Database | undefined;
   /**
    * Secrets that ROLLCALL_SECRET replaced: at most 4, separated by commas. They still decrypt; nothing new uses them.
    */

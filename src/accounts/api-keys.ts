@@ -54,7 +54,7 @@ export async function createApiKey(
   const ends = expires_at === null ? null : expires_at * 1000;
   const maker_id = await personBehind(databaseOf(env), caller.orgId, caller.who);
   const owner = { project_id: placed.value, person_id: null, created_by: caller.who, maker_id };
-  const { row, token } = mintKey(env, { ...request, ...owner, expires_at: ends }, now);
+  const { row, token } = mintKey(env, { ...request, ...owner, expires_at: ends }, { orgId: caller.orgId, now });
   const outcome = await insertApiKey(databaseOf(env), caller.orgId, row, toRemember(CREATE, row.id, options));
   if (outcome === "taken") return (await findRepeated(env, caller, CREATE, options)) ?? keyReused();
   if (outcome === "refused") return await whyNoRoom(env, caller, row);
@@ -81,7 +81,11 @@ export async function rotateKey(
   if (refused !== null) return refused;
   // The person who is shown the new token is responsible for it.
   const maker_id = before.person_id === null ? await personBehind(databaseOf(env), caller.orgId, caller.who) : null;
-  const { row, token } = mintKey(env, { ...before, created_by: caller.who, maker_id }, options.now);
+  const { row, token } = mintKey(
+    env,
+    { ...before, created_by: caller.who, maker_id },
+    { orgId: caller.orgId, now: options.now },
+  );
   const rotation = { before: id, next: row, ends: options.now + overlap_s * 1000 };
   const outcome = await rotateApiKey(databaseOf(env), caller.orgId, rotation, toRemember(ROTATE, row.id, options));
   if (outcome === "taken") return (await findRotated(env, caller, id, options)) ?? keyReused();

@@ -15,7 +15,7 @@ import { Refusal } from "../kernel/http/errors.ts";
 import { type ApiContext, type Authentication, REMEMBERED_MS } from "../kernel/http/operation.ts";
 import { refuseStranger } from "../kernel/http/strangers.ts";
 import { LruCache } from "../kernel/kit/caches.ts";
-import { readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
+import { hashToken, readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
 import { isCurrent, SettingsVersions } from "../kernel/kit/settings-cache.ts";
 import { failedForStorage } from "../kernel/kit/storage-faults.ts";
 import { ASSERTION_HEADER, callerOfAccess, ORGANIZATION_HEADER } from "./access-identity.ts";
@@ -153,9 +153,11 @@ class Callers implements Authentication {
     const token = bearerOf(context, "key");
     const kind = readTokenKind(env, token);
     if (kind !== "rk" && kind !== "rct") return null;
-    const hash = sha256Hex(token);
-    if (kind === "rct") return await this.#callers.get(env, hash, lookedUp, () => callerOfTrainer(env, hash));
-    return await this.#callers.get(env, hash, orgOfKey, () => callerOfKey(env, hash));
+    const hashed = hashToken(token);
+    if (kind === "rct") {
+      return await this.#callers.get(env, hashed.hash, lookedUp, () => callerOfTrainer(env, hashed));
+    }
+    return await this.#callers.get(env, hashed.hash, orgOfKey, () => callerOfKey(env, hashed));
   }
 
   /** The caller of the session in the cookie; null: unknown; undefined: there is no cookie. */
@@ -164,8 +166,8 @@ class Callers implements Authentication {
     if (token === null) return undefined;
     const { env } = context;
     if (readTokenKind(env, token) !== "rks") return null;
-    const hash = sha256Hex(token);
-    return await this.#callers.get(env, hash, lookedUp, () => callerOfSession(env, hash));
+    const hashed = hashToken(token);
+    return await this.#callers.get(env, hashed.hash, lookedUp, () => callerOfSession(env, hashed));
   }
 }
 

@@ -1,10 +1,10 @@
 /** The caller for a key, a trainer's token or a browser's session. Each is looked up by its SHA-256. */
 
 import { type Caller, DEFAULT_LIMITS, inBoth, PERMISSIONS_OF } from "../contract/identity.ts";
-import { databaseOf } from "../kernel/db/database.ts";
+import { databaseOf, type HashedToken } from "../kernel/db/database.ts";
 import { findTrainerToken } from "../kernel/db/trainer-tokens.ts";
 import type { ApiContext } from "../kernel/http/operation.ts";
-import { readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
+import { hashToken, readTokenKind } from "../kernel/kit/secrets.ts";
 import { findApiKey } from "./queries/api-keys.ts";
 import { type FoundKey, findKey } from "./queries/keys.ts";
 import { findMember, type Member } from "./queries/people.ts";
@@ -12,14 +12,14 @@ import { findSession } from "./queries/web-sessions.ts";
 import { sessionTokenOf } from "./session-cookie.ts";
 
 /** Null for a key that does not exist, was revoked, or belongs to a person who is no longer a member. */
-export async function callerOfKey(env: Env, hash: string): Promise<Caller | null> {
-  const found = await findKey(databaseOf(env), hash);
+export async function callerOfKey(env: Env, token: HashedToken): Promise<Caller | null> {
+  const found = await findKey(databaseOf(env), token);
   return found === null ? null : ownerOf(found);
 }
 
 /** The caller of the session's key or person, with their current permissions; null if these no longer exist. */
-export async function callerOfSession(env: Env, hash: string): Promise<Caller | null> {
-  const found = await findSession(databaseOf(env), hash);
+export async function callerOfSession(env: Env, token: HashedToken): Promise<Caller | null> {
+  const found = await findSession(databaseOf(env), token);
   if (found === null) return null;
   const { key, limits, role } = found;
   const { id, org_id, key_id, person_id, expires_at } = found.session;
@@ -49,7 +49,7 @@ export async function personWhoAsks(context: ApiContext): Promise<Pick<Member, "
   const token = bearer === undefined ? sessionTokenOf(context) : bearer.replace(/^Bearer +/i, "").trim();
   const [kind, find] = bearer === undefined ? (["rks", callerOfSession] as const) : (["rk", callerOfKey] as const);
   if (token === null || readTokenKind(env, token) !== kind) return null;
-  const caller = await find(env, sha256Hex(token));
+  const caller = await find(env, hashToken(token));
   const ends = [caller?.expiresAt, caller?.session?.expiresAt].map((at) => at ?? Number.POSITIVE_INFINITY);
   if (caller === null || Math.min(...ends) <= context.var.now()) return null;
   const { orgId, who } = caller;
@@ -59,8 +59,8 @@ export async function personWhoAsks(context: ApiContext): Promise<Pick<Member, "
 }
 
 /** Null for an unknown token. */
-export async function callerOfTrainer(env: Env, hash: string): Promise<Caller | null> {
-  const found = await findTrainerToken(databaseOf(env), hash);
+export async function callerOfTrainer(env: Env, token: HashedToken): Promise<Caller | null> {
+  const found = await findTrainerToken(databaseOf(env), token);
   if (found === null) return null;
   const { org_id, project_id, run_id, expires_at } = found.token;
   const limits = { ...DEFAULT_LIMITS, ...found.limits };

@@ -10,14 +10,21 @@ export type KeyAttributes = Pick<
   "name" | "scopes" | "project_id" | "person_id" | "requests_per_minute" | "created_by" | "maker_id" | "expires_at"
 >;
 
-/** `now`: epoch milliseconds. `random`: what the token is made of, if it must be the same for a repeated request. */
+interface KeyMinting {
+  /** The owner. */
+  readonly orgId: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** What the token is made of, if it must be the same for a repeated request. */
+  readonly random?: Minting["random"] | undefined;
+}
+
 export function mintKey(
   env: Env,
   attributes: KeyAttributes,
-  now: number,
-  random?: Minting["random"],
+  { orgId, now, random }: KeyMinting,
 ): { row: NewKey; token: string } {
-  const mint = minting(env, now);
+  const mint = minting(env, now, orgId);
   const token = mintToken("rk", { ...mint, random: random ?? mint.random });
   const row = {
     ...attributes,

@@ -1,6 +1,9 @@
 /**
  * Organisations: the first one of a deployment, further ones that an operator creates, and changes by their own people.
  * An organisation is created with a project and a key, all or nothing; the key is shown once.
+ *
+ * Invariant. The operator's Idempotency-Key is stored first, with the id of the new organisation, which may be in another
+ * D1 database. After a kill in between, a repeat creates that organisation.
  */
 
 import { type Caller, DEFAULT_PROJECT, type Permission } from "../contract/identity.ts";
@@ -9,11 +12,12 @@ import { ofOrganization } from "../contract/scope.ts";
 import { type Minting, mintId } from "../core/ids.ts";
 import { notifyAccount } from "../kernel/account/tell-account.ts";
 import { databaseOf } from "../kernel/db/database.ts";
+import { remember } from "../kernel/db/idempotency-keys.ts";
 import { noteSettingsChanged } from "../kernel/kit/account-hooks.ts";
 import { given } from "../kernel/kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
 import { isSameText, minting, repeatableBytes } from "../kernel/kit/secrets.ts";
-import { keyReused, type Result, refuse, refuseOneProject } from "../kernel/messages/refusal.ts";
+import { type Result, refuse, refuseOneProject } from "../kernel/messages/refusal.ts";
 import { notFound } from "../kernel/service/read-run.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
 import { listApiKeys } from "./queries/api-keys.ts";
@@ -24,6 +28,7 @@ import {
   insertFirstOrganization,
   insertOrganization,
   listedOrganizationOf,
+  numberForOrganization,
   organizationViewOf,
   updateOrganization,
 } from "./queries/organizations.ts";
@@ -70,7 +75,8 @@ export async function bootstrap(
     idempotencyKey === null
       ? undefined
       : repeatableBytes(env, canonicalJson(["bootstrap", env.ROLLCALL_BOOTSTRAP_TOKEN ?? "", idempotencyKey]));
-  const founded = foundingOf(env, { name, project: DEFAULT_PROJECT, limits: {} }, by, now, random);
+  const id = mintId("org", minting(env, now));
+  const founded = foundingOf(env, id, { name, project: DEFAULT_PROJECT, limits: {} }, by, { now, random });
   if (await insertFirstOrganization(databaseOf(env), founded.rows)) {
     return { ok: true, value: { value: createdOf(founded), replayed: false } };
   }
@@ -87,13 +93,34 @@ export async function createOrganization(
   request: OrganizationRequest,
   options: CreateOptions,
 ): Promise<Result<{ value: CreatedOrganization; replayed: boolean }>> {
-  const before = await findRepeated(env, caller, options);
+  const claimed = await claimId(env, caller, options);
+  if (!claimed.ok) return claimed;
+  const id = claimed.value;
+  const before = await readFounded(env, id, null);
+  if (before !== null) return { ok: true, value: { value: before, replayed: true } };
+  const by = { scopes: ["admin"], created_by: caller.who } as const;
+  const founded = foundingOf(env, id, request, by, { now: options.now });
+  if (await insertOrganization(databaseOf(env), founded.rows)) {
+    return { ok: true, value: { value: createdOf(founded), replayed: false } };
+  }
+  const faster = await readFounded(env, id, null);
+  if (faster !== null) return { ok: true, value: { value: faster, replayed: true } };
+  return refuse("conflict", "what this Idempotency-Key created was deleted: use another key", null);
+}
+
+/** The id of the organisation to create: that of an earlier request with the same Idempotency-Key, or a new one. */
+async function claimId(env: Env, caller: Caller, options: CreateOptions): Promise<Result<string>> {
+  const scope = ofOrganization(caller.orgId);
+  const claimed = () => replay(env, scope, OPERATION, options, async (id) => id);
+  const before = await claimed();
   if (before !== null) return before;
-  const founded = foundingOf(env, request, { scopes: ["admin"], created_by: caller.who }, options.now);
-  const remembered = toRemember(OPERATION, founded.rows.organization.id, options);
-  const outcome = await insertOrganization(databaseOf(env), founded.rows, { orgId: caller.orgId, remembered });
-  if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
-  return { ok: true, value: { value: createdOf(founded), replayed: false } };
+  const database = await numberForOrganization(databaseOf(env));
+  const id = mintId("org", { ...minting(env, options.now), database });
+  const remembered = toRemember(OPERATION, id, options);
+  if (remembered === null) return { ok: true, value: id };
+  await remember(databaseOf(env), caller.orgId, remembered);
+  // Another request may have been faster.
+  return (await claimed()) ?? { ok: true, value: id };
 }
 
 /** Sets what an operator may set of any organisation. Absent fields stay unchanged. */
@@ -131,16 +158,16 @@ interface Founded {
 
 function foundingOf(
   env: Env,
+  orgId: string,
   { name, project, limits }: OrganizationRequest,
   by: { readonly scopes: readonly Permission[]; readonly created_by: string },
-  now: number,
-  random?: Minting["random"],
+  { now, random }: { readonly now: number; readonly random?: Minting["random"] | undefined },
 ): Founded {
   const mint = minting(env, now);
   const times = { created_at: now, deleted_at: null };
   const unbilled = { billing: "off", credit_limit_micros: null } as const;
   const organization = {
-    id: mintId("org", mint),
+    id: orgId,
     name,
     limits: given(limits),
     allowed_hosts: null,
@@ -149,21 +176,13 @@ function foundingOf(
   };
   const first = { id: mintId("pj", mint), org_id: organization.id, name: project, retention: {}, ...times };
   const reach = { project_id: null, person_id: null, maker_id: null, requests_per_minute: null, expires_at: null };
-  const { row, token } = mintKey(env, { name: "first key", ...by, ...reach }, now, random);
+  const { row, token } = mintKey(env, { name: "first key", ...by, ...reach }, { orgId, now, random });
   return { rows: { organization, project: first, key: row }, token };
 }
 
 function createdOf({ rows, token }: Founded): CreatedOrganization {
   const { organization, project, key } = rows;
   return { ...organizationViewOf(organization), project: projectViewOf(project), key: createdKeyOf(key, token) };
-}
-
-/** Returned with the current state of its first project and key. */
-async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
-  const scope = ofOrganization(caller.orgId);
-  const found = await replay(env, scope, OPERATION, options, (id) => readFounded(env, id, null));
-  if (found === null || !found.ok) return found;
-  return { ok: true, value: { value: found.value, replayed: true } } as const;
 }
 
 /** An organisation with its first project and its first key, whose token is `token`; null if one of them is gone. */

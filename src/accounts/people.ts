@@ -11,7 +11,7 @@ import { mintId, mintToken } from "../core/ids.ts";
 import { databaseOf } from "../kernel/db/database.ts";
 import { refuseDeleted } from "../kernel/kit/account-hooks.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
-import { minting, readId, readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
+import { hashToken, minting, readId, readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
 import { keyReused, LOST_RIGHT, type Result, refuse, refuseOneProject } from "../kernel/messages/refusal.ts";
 import { notFound } from "../kernel/service/read-run.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
@@ -49,7 +49,7 @@ export async function createInvitation(
   const before = await findRepeated(env, caller, options);
   if (before !== null) return before;
   const { now } = options;
-  const mint = minting(env, now);
+  const mint = minting(env, now, caller.orgId);
   const token = mintToken("rki", mint);
   const invitation = {
     ...request,
@@ -92,14 +92,14 @@ export async function acceptInvitation(
   now: number,
 ): Promise<Result<AcceptedInvitation>> {
   const ours = readTokenKind(env, token) === "rki";
-  const found = ours ? await findInvitationByHash(databaseOf(env), sha256Hex(token)) : null;
+  const found = ours ? await findInvitationByHash(databaseOf(env), hashToken(token)) : null;
   if (found === null) return refuse("not_found", "this invitation does not exist", "token");
   const { invitation, organization } = found;
   const { org_id, email } = invitation;
   const over = ended(invitation, now) ?? (await withdrawn(env, invitation, now));
   if (over !== null) return over;
   const proven_at = by.address === email ? now : null;
-  const known = proven_at === null ? knownBy(by, email) : await personWhoProved(databaseOf(env), email);
+  const known = proven_at === null ? knownBy(by, email) : await personWhoProved(databaseOf(env), email, org_id);
   const personId = known ?? mintId("per", minting(env, now));
   const before = known === null ? null : await findMember(databaseOf(env), org_id, known);
   const { role } = before ?? invitation;
@@ -112,7 +112,7 @@ export async function acceptInvitation(
     maker_id: null,
     expires_at: null,
   };
-  const minted = mintKey(env, { ...attributes, person_id: personId }, now);
+  const minted = mintKey(env, { ...attributes, person_id: personId }, { orgId: org_id, now });
   const key = { ...minted.row, person_id: personId };
   const accepted = await acceptOnce(databaseOf(env), { ...invitation, role, name, proven_at }, key);
   if (!accepted) return await whyNot(env, invitation, { now, personId, proven: proven_at !== null });
@@ -210,7 +210,7 @@ async function whyNot(
   if (over !== null) return over;
   const going = await refuseDeleted(env, org_id);
   if (going !== null) return going;
-  const other = await personWhoProved(databaseOf(env), email);
+  const other = await personWhoProved(databaseOf(env), email, org_id);
   if (proven && other !== null && other !== personId) {
     return refuse("conflict", "the address accepted another invitation at the same time: try again", null);
   }

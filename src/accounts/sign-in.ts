@@ -6,7 +6,7 @@ import type { Caller } from "../contract/identity.ts";
 import { mintId, mintToken } from "../core/ids.ts";
 import { databaseOf } from "../kernel/db/database.ts";
 import { seconds } from "../kernel/db/page.ts";
-import { minting, readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
+import { hashToken, minting, readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import { beginSession, findSignInCode, insertSignInCode } from "./queries/web-sessions.ts";
 import type { SignInCode } from "./wire.ts";
@@ -23,7 +23,7 @@ export async function createSignInCode(
   if (caller.session !== undefined) {
     return refuse("forbidden", "a session cannot create sign-in codes: use the key", null);
   }
-  const code = mintToken("rkc", minting(env, now));
+  const code = mintToken("rkc", minting(env, now, caller.orgId));
   const expires_at = now + CODE_MS;
   const row = { hash: sha256Hex(code), created_at: now, expires_at, session_until: caller.expiresAt };
   if (!(await insertSignInCode(databaseOf(env), caller.orgId, { ...row, ...whoseIs(caller) }))) {
@@ -45,7 +45,7 @@ export interface CodeOwner {
 /** Null for a code that does not exist, was used, or has expired. */
 export async function ownerOfCode(env: Env, code: string, now: number): Promise<CodeOwner | null> {
   if (readTokenKind(env, code) !== "rkc") return null;
-  const found = await findSignInCode(databaseOf(env), sha256Hex(code));
+  const found = await findSignInCode(databaseOf(env), hashToken(code));
   if (found === null || found.expires_at <= now) return null;
   const { org_id, project_id, key_id, person_id, session_until } = found;
   return { org_id, project_id, key_id, person_id, until: session_until };
@@ -71,7 +71,7 @@ export async function openSession(
   code: string | null,
   now: number,
 ): Promise<BegunSession | null> {
-  const mint = minting(env, now);
+  const mint = minting(env, now, org_id);
   const [id, token] = [mintId("ses", mint), mintToken("rks", mint)];
   const expires_at = Math.min(now + SESSION_MS, until ?? Number.POSITIVE_INFINITY);
   const row = { id, ...whose, hash: sha256Hex(token), created_at: now, expires_at };

@@ -1,4 +1,7 @@
-/** Reads and writes all rows of the database, of every organisation, page by page. The database itself lists its tables. */
+/**
+ * Reads and writes all rows of one D1 database, of every organisation in it, page by page. The database itself lists its
+ * tables.
+ */
 import { type SQL, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
 import type { Database } from "../kernel/db/database.ts";
@@ -17,9 +20,9 @@ const LAST_TABLE = "totals";
 
 type Row = readonly unknown[];
 
-export async function listTables(database: Database): Promise<string[]> {
+export async function listTables(d1: D1Database): Promise<string[]> {
   const rows = await all(
-    database,
+    d1,
     sql`select name from sqlite_master where type = 'table' and name <> 'd1_migrations'
       and substr(name, 1, 7) <> 'sqlite_' and substr(name, 1, 4) <> '_cf_' order by name = ${LAST_TABLE}, name`,
   );
@@ -27,17 +30,16 @@ export async function listTables(database: Database): Promise<string[]> {
 }
 
 export async function hasOrganizations(database: Database): Promise<boolean> {
-  return (await all(database, sql`select 1 from organizations limit 1`)).length > 0;
+  const found = await database.each((d1) => all(d1, sql`select 1 from organizations limit 1`));
+  return found.some((rows) => rows.length > 0);
 }
 
 /** `after`: the number of the last row before the page. */
-export async function readRows(database: Database, table: string, after: number): Promise<RowsPage> {
-  const columns = (await all(database, sql`select name from pragma_table_info(${table})`)).map(([name]) =>
-    String(name),
-  );
+export async function readRows(d1: D1Database, table: string, after: number): Promise<RowsPage> {
+  const columns = (await all(d1, sql`select name from pragma_table_info(${table})`)).map(([name]) => String(name));
   const named = names(columns);
   const rows = await all(
-    database,
+    d1,
     sql`select rowid, ${named} from ${sql.identifier(table)} where rowid > ${after} order by rowid limit ${ROWS_AT_ONCE}`,
   );
   const lines = [JSON.stringify({ columns })];
@@ -55,10 +57,10 @@ export async function readRows(database: Database, table: string, after: number)
 }
 
 /** Writes a page of rows, which may be written again. The first page of a table replaces all rows that it has. */
-export async function writeRows(database: Database, { table, first, text }: WrittenRows): Promise<void> {
+export async function writeRows(d1: D1Database, { table, first, text }: WrittenRows): Promise<void> {
   const [head = "{}", ...lines] = text.split("\n").filter((line) => line !== "");
   const { columns } = JSON.parse(head) as { readonly columns: readonly string[] };
-  const owned = unscoped(database, "operator");
+  const owned = unscoped(d1, "operator");
   if (first) await owned.run(sql`delete from ${sql.identifier(table)}`);
   const atOnce = Math.max(1, Math.floor(MOST_PARAMETERS / columns.length));
   for (let from = 0; from < lines.length; from += atOnce) {
@@ -77,10 +79,10 @@ function listed(parts: readonly SQL[]): SQL {
 }
 
 /** The objects of a kind, by the rows that name them. `after`: the number of the last row before the page. */
-export async function listObjects(database: Database, kind: ListedKind, after: number): Promise<ObjectsPage> {
+export async function listObjects(d1: D1Database, kind: ListedKind, after: number): Promise<ObjectsPage> {
   const { table, name, trains = sql`0` } = OBJECTS[kind];
   const rows = await all(
-    database,
+    d1,
     sql`select rowid, ${name}, ${trains} from ${table} where rowid > ${after} order by rowid limit ${OBJECTS_AT_ONCE}`,
   );
   const objects = rows.map(([, named, training]) => ({ name: String(named), trains: training === 1 }));
@@ -89,12 +91,12 @@ export async function listObjects(database: Database, kind: ListedKind, after: n
 
 /** Runs of all organisations that are not being deleted. `after`: the number of the last row before the page. */
 export async function listRunPlaces(
-  database: Database,
+  d1: D1Database,
   after: number,
   limit: number,
 ): Promise<{ readonly at: number; readonly id: string; readonly scope: Scope }[]> {
   const rows = await all(
-    database,
+    d1,
     sql`select rowid, id, org_id, project_id from runs where rowid > ${after} and deleted_at is null
       order by rowid limit ${limit}`,
   );
@@ -126,6 +128,6 @@ function names(columns: readonly string[]): SQL {
   return listed(columns.map((column) => sql`${sql.identifier(column)}`));
 }
 
-async function all(database: Database, query: SQL): Promise<Row[]> {
-  return await unscoped(database, "operator").values<unknown[]>(query);
+async function all(d1: D1Database, query: SQL): Promise<Row[]> {
+  return await unscoped(d1, "operator").values<unknown[]>(query);
 }

@@ -21,7 +21,7 @@ const RUNS_AT_ONCE = 50;
 const MOST_LISTINGS = 50;
 /** An entry without a run may be of a run that is about to be created. */
 const UNUSED_MS = 24 * 3600_000;
-/** Before the number of a row. Keys of the index begin otherwise. */
+/** Before the number of a row, and that of its D1 database if that is not 0. Keys of the index begin otherwise. */
 const ROWS = "rows:";
 const ALL_KEYS = "org/";
 
@@ -31,7 +31,7 @@ const NOTHING: Progress = { checked: 0, restored: 0, updated: 0, indexed: 0, del
 
 /** Whether `next` of a call may be this. */
 export function isRepairPlace(after: string): boolean {
-  return after.startsWith(ALL_KEYS) || /^rows:\d{1,15}$/.test(after);
+  return after.startsWith(ALL_KEYS) || /^rows:\d{1,15}(?::[1-9]\d?)?$/.test(after);
 }
 
 /**
@@ -45,7 +45,10 @@ export async function repairRuns(
   runs: number = RUNS_AT_ONCE,
 ): Promise<RepairedPage> {
   const subrequests = new Subrequests();
-  if (after?.startsWith(ROWS)) return await indexRows(env, Number(after.slice(ROWS.length)), subrequests);
+  if (after?.startsWith(ROWS)) {
+    const [, row, number = "0"] = after.split(":");
+    return await indexRows(env, { row: Number(row), number: Number(number) }, subrequests);
+  }
   const { scope, entries, next } = await nextEntries(env, after ?? ALL_KEYS, runs, subrequests);
   const progress = scope === null ? NOTHING : await repairPage(env, scope, entries, now, subrequests);
   return { ...progress, next: next ?? `${ROWS}0` };
@@ -181,16 +184,27 @@ async function restore(
 }
 
 /** Writes the entries that runs with a row lack. */
-async function indexRows(env: Env, after: number, subrequests: Subrequests): Promise<RepairedPage> {
-  const places = await subrequests.fetch(() => listRunPlaces(databaseOf(env), after, RUNS_AT_ONCE));
+async function indexRows(
+  env: Env,
+  { row, number }: { readonly row: number; readonly number: number },
+  subrequests: Subrequests,
+): Promise<RepairedPage> {
+  const database = databaseOf(env);
+  const places = await subrequests.fetch(() => listRunPlaces(database.at(number), row, RUNS_AT_ONCE));
   const written = await subrequests.six(places, async ({ scope, id }) => {
     if ((await subrequests.fetch(() => env.STORE.head(runIndexKey(scope, id)))) !== null) return false;
-    const entry = await subrequests.fetch(() => findBegunRun(databaseOf(env), scope, id));
+    const entry = await subrequests.fetch(() => findBegunRun(database, scope, id));
     if (entry === null) return false;
     await subrequests.fetch(() => writeIndexEntry(env, scope, entry));
     return true;
   });
   const last = places.length < RUNS_AT_ONCE ? undefined : places.at(-1);
   const indexed = written.filter(Boolean).length;
-  return { ...NOTHING, indexed, next: last === undefined ? null : `${ROWS}${last.at}` };
+  return { ...NOTHING, indexed, next: nextPlace(last?.at ?? null, number, database.all.length) };
+}
+
+/** `row`: the last row of the page; null if it was the last page of its D1 database. */
+function nextPlace(row: number | null, number: number, databases: number): string | null {
+  if (row !== null) return number === 0 ? `${ROWS}${row}` : `${ROWS}${row}:${number}`;
+  return number + 1 < databases ? `${ROWS}0:${number + 1}` : null;
 }

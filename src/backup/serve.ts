@@ -50,12 +50,14 @@ const Count = z.coerce.number().int().min(0).default(0);
 const READS: Readonly<Record<string, Handler>> = {
   "GET ": async ({ env }) => Response.json(await stateOf(env)),
   "GET /rows": async ({ env, query }) => {
-    const table = await tableOf(env, query.get("table") ?? "");
-    return Response.json(await readRows(databaseOf(env), table, countOf(query, "after")));
+    const d1 = d1Of(env, countOf(query, "database"));
+    const table = await tableOf(d1, query.get("table") ?? "");
+    return Response.json(await readRows(d1, table, countOf(query, "after")));
   },
   "GET /objects": async ({ env, query }) => {
     const kind = parsed(z.enum(OBJECT_KINDS), query.get("kind"), "kind");
-    return Response.json(await listObjects(databaseOf(env), kind, countOf(query, "after")));
+    const d1 = d1Of(env, countOf(query, "database"));
+    return Response.json(await listObjects(d1, kind, countOf(query, "after")));
   },
   "GET /storage": async ({ env, query }) => {
     const kind = parsed(ObjectKind, query.get("kind"), "kind");
@@ -69,8 +71,9 @@ const READS: Readonly<Record<string, Handler>> = {
 const WRITES: Readonly<Record<string, Handler>> = {
   "POST /rows": async ({ env, request }) => {
     const rows = parsed(WrittenRows, await request.json());
-    await tableOf(env, rows.table);
-    await writeRows(databaseOf(env), rows);
+    const d1 = d1Of(env, rows.database ?? 0);
+    await tableOf(d1, rows.table);
+    await writeRows(d1, rows);
     return new Response(null, { status: 204 });
   },
   "POST /storage": async ({ env, request }) =>
@@ -162,17 +165,33 @@ function begun(left: RestoreBegun["left"]): Response {
 }
 
 async function stateOf(env: Env): Promise<DeploymentState> {
-  const [schema, { restoring }, tables] = await Promise.all([
-    readSchemaLevel(databaseOf(env)),
+  const database = databaseOf(env);
+  const [levels, { restoring }, lists] = await Promise.all([
+    database.each(readSchemaLevel),
     readRestores(env),
-    listTables(databaseOf(env)),
+    database.each(listTables),
   ]);
-  const empty = !tables.includes("organizations") || !(await hasOrganizations(databaseOf(env)));
-  return { schema, secret: secretName(env), restoring: restoring?.of ?? null, empty, tables };
+  const [schema = null] = levels;
+  const behind = levels.findIndex((level) => level !== schema);
+  if (behind !== -1) {
+    const message = `D1 database ${behind} has the migration ${levels[behind] ?? "none"}, and database 0 ${schema ?? "none"}`;
+    throw new Refusal(refused(`${message}: deploy this release first`));
+  }
+  const [tables = []] = lists;
+  const empty = !tables.includes("organizations") || !(await hasOrganizations(database));
+  const databases = database.all.length;
+  return { schema, secret: secretName(env), restoring: restoring?.of ?? null, empty, tables, databases };
 }
 
-async function tableOf(env: Env, named: string): Promise<string> {
-  if ((await listTables(databaseOf(env))).includes(named)) return named;
+function d1Of(env: Env, number: number): D1Database {
+  const database = databaseOf(env);
+  if (number < database.all.length) return database.at(number);
+  const message = `database: this deployment has no D1 database ${number}: it has ${database.all.length}`;
+  throw new Refusal({ code: "invalid_request", message, param: "database" });
+}
+
+async function tableOf(d1: D1Database, named: string): Promise<string> {
+  if ((await listTables(d1)).includes(named)) return named;
   throw new Refusal({ code: "invalid_request", message: `table: ${named} does not exist`, param: "table" });
 }
 

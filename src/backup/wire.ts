@@ -34,15 +34,17 @@ export const FILE_SIZE = "rollcall-file-size";
 export const STARTED_AT_ONCE = 50;
 
 export const DeploymentState = z.object({
-  /** The newest migration of its database. */
+  /** The newest migration of its D1 databases. */
   schema: z.string().nullable(),
   /** Names the secret without revealing anything of it. */
   secret: z.string(),
   /** The backup that is being restored into it; null if none is. */
   restoring: z.string().nullable(),
   empty: z.boolean(),
-  /** The tables of its database, in the order in which they are restored. */
+  /** The tables of each of its D1 databases, in the order in which they are restored. */
   tables: z.array(z.string()),
+  /** How many D1 databases it has. Absent: one. */
+  databases: z.int().min(1).optional(),
 });
 export type DeploymentState = z.output<typeof DeploymentState>;
 
@@ -81,7 +83,13 @@ export type StoredFile = z.output<typeof StoredFile>;
 export const FilesPage = z.object({ files: z.array(StoredFile), next: z.string().nullable() });
 export type FilesPage = z.output<typeof FilesPage>;
 
-export const WrittenRows = z.object({ table: z.string(), first: z.boolean(), text: z.string() });
+/** `database`: the number of the D1 database; absent: 0. */
+export const WrittenRows = z.object({
+  database: z.int().min(0).optional(),
+  table: z.string(),
+  first: z.boolean(),
+  text: z.string(),
+});
 export type WrittenRows = z.output<typeof WrittenRows>;
 
 export const WrittenStorage = z.object({

@@ -8,7 +8,8 @@ export const SEALED_KINDS = [
 ] as const;
 export type SealedKind = (typeof SEALED_KINDS)[number];
 
-const Place = z.string().regex(new RegExp(`^(${SEALED_KINDS.join("|")}):[\\w-]{1,200}$`));
+/** The kind and the id of a value, and the number of its D1 database if that is not 0. */
+const Place = z.string().regex(new RegExp(`^(${SEALED_KINDS.join("|")}):[\\w-]{1,200}(:[1-9][0-9]?)?$`));
 
 export const ResealQuery = z.strictObject({
   after: Place.optional()

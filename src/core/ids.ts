@@ -5,7 +5,9 @@
  * Invariants. The time is first and big-endian in an alphabet in ASCII order, so ids sort by age. A rollout's id is
  * derived from its run's id and place (group, slot, attempt), so it is the same each time. The code covers all text
  * before it, including the prefix, so an id of one kind is never valid as another. `mac` is a keyed hash (HMAC-SHA256)
- * that returns at least `CODE_LENGTH` characters of 0-9a-z.
+ * that returns at least `CODE_LENGTH` characters of 0-9a-z. The id of an organisation, and all that is looked up before
+ * its organisation is known, has the number of the D1 database with its rows after the prefix, if that is not 0:
+ * `org_2_…`, `rk_2_…`.
  */
 
 /** A keyed hash of a text, as lower-case base32. */
@@ -17,6 +19,8 @@ export interface Minting {
   /** Returns that many unpredictable bytes. */
   readonly random: (bytes: number) => Uint8Array;
   readonly mac: Mac;
+  /** The number of the D1 database that the id or token names; absent: it names none, as those of database 0. */
+  readonly database?: number;
 }
 
 export interface RolloutPlace {
@@ -59,7 +63,7 @@ const RANDOM_LENGTH = 16;
 /** 40 bits: one guess in 10^12 is valid. */
 const CODE_LENGTH = 8;
 const RUN = /^run_([0-9a-hjkmnp-tv-z]{26})[0-9a-z]{8}$/;
-const PLAIN = /^([a-z]+)_[0-9a-hjkmnp-tv-z]{26}([0-9a-z]{8})$/;
+const PLAIN = /^([a-z]+)_(?:[1-9][0-9]?_)?[0-9a-hjkmnp-tv-z]{26}([0-9a-z]{8})$/;
 const PLAIN_KINDS: ReadonlyMap<string, PlainKind> = new Map([
   ["run", "run"],
   ["ds", "dataset"],
@@ -87,15 +91,18 @@ const LEASE = /^ls_([0-9a-hjkmnp-tv-z]{26})_(0|[1-9a-z][0-9a-z]{0,6})_([0-9a-z]{
 const PLACE_LIMIT = 36 ** 7;
 /** 5 bits of each random byte: 200 in all. */
 const TOKEN_LENGTH = 40;
-const TOKEN = /^(rk|rct|rki|rkc|rks|rkr)_([0-9a-hjkmnp-tv-z]{40})([0-9a-z]{8})$/;
+const TOKEN = /^(rk|rct|rki|rkc|rks|rkr)_(?:[1-9][0-9]?_)?([0-9a-hjkmnp-tv-z]{40})([0-9a-z]{8})$/;
+const NUMBERED = /^[a-z]+_([1-9][0-9]?)_/;
+/** The largest number of a D1 database that fits into an id. */
+const MOST_DATABASE = 99;
 
 export function mintRunId(minting: Minting): string {
   return mintId("run", minting);
 }
 
 /** An id of any other kind, in the same form: `ds_…`, `ep_…`, `sec_…`, `key_…`. */
-export function mintId(prefix: string, { now, random, mac }: Minting): string {
-  const text = `${prefix}_${timeText(now)}${noiseOf(random, RANDOM_LENGTH)}`;
+export function mintId(prefix: string, { now, random, mac, database }: Minting): string {
+  const text = `${prefixOf(prefix, database)}${timeText(now)}${noiseOf(random, RANDOM_LENGTH)}`;
   return `${text}${codeOf(text, mac)}`;
 }
 
@@ -105,8 +112,8 @@ export function mintId(prefix: string, { now, random, mac }: Minting): string {
  */
 export type TokenKind = "rk" | "rct" | "rki" | "rkc" | "rks" | "rkr";
 
-export function mintToken(kind: TokenKind, { random, mac }: Omit<Minting, "now">): string {
-  const text = `${kind}_${noiseOf(random, TOKEN_LENGTH)}`;
+export function mintToken(kind: TokenKind, { random, mac, database }: Omit<Minting, "now">): string {
+  const text = `${prefixOf(kind, database)}${noiseOf(random, TOKEN_LENGTH)}`;
   return `${text}${codeOf(text, mac)}`;
 }
 
@@ -115,6 +122,18 @@ export function tokenKind(token: string, mac: Mac): TokenKind | null {
   const [, kind, , code] = TOKEN.exec(token) ?? [];
   if (kind === undefined || !passes(token.slice(0, -CODE_LENGTH), code, mac)) return null;
   return kind as TokenKind;
+}
+
+function prefixOf(kind: string, database = 0): string {
+  if (!Number.isInteger(database) || database < 0 || database > MOST_DATABASE) {
+    throw new RangeError(`${database} is not the number of a D1 database`);
+  }
+  return database === 0 ? `${kind}_` : `${kind}_${database}_`;
+}
+
+/** The number of the D1 database that an id or a token names. 0 also for any other text. */
+export function databaseNumberIn(text: string): number {
+  return Number(NUMBERED.exec(text)?.[1] ?? 0);
 }
 
 /** The id of one attempt at one slot of a group; always the same. */

@@ -22,7 +22,7 @@ import {
 } from "./tables.ts";
 import { LATEST } from "./version-names.ts";
 
-const everybody = (database: Database) => unscoped(database, "published environments");
+const everybody = (database: Database) => unscoped(database.main, "published environments");
 
 /** What the project may see: its own, those of its organisation, and what is public. Null sees only what is public. */
 function isVisible(viewer: Scope | null): SQL | undefined {

@@ -12,7 +12,15 @@ export interface UnfinishedRun {
 
 /** In the order of their ids, after `after`; at most `limit`. */
 export async function listUnfinishedRuns(database: Database, after: string, limit: number): Promise<UnfinishedRun[]> {
-  const rows = await unscoped(database, "operator")
+  const found = await database.each((d1) => unfinishedIn(d1, after, limit));
+  return found
+    .flat()
+    .sort((one, other) => (one.id < other.id ? -1 : 1))
+    .slice(0, limit);
+}
+
+async function unfinishedIn(d1: D1Database, after: string, limit: number): Promise<UnfinishedRun[]> {
+  const rows = await unscoped(d1, "operator")
     .select({ id: runs.id, orgId: runs.org_id, projectId: runs.project_id })
     .from(runs)
     .where(and(isNull(runs.finished_at), isNull(runs.deleted_at), gt(runs.id, after)))

@@ -84,8 +84,10 @@ export async function getDeletion(database: Database, whose: Whose, id: string):
 
 /** A deletion of any organisation, for the operator: a deleted organisation has no callers left. */
 export async function getAnyDeletion(database: Database, id: string): Promise<DeletionRow | null> {
-  const rows = await unscoped(database, "operator").select().from(deletions).where(eq(deletions.id, id));
-  return rows[0] ?? null;
+  const found = await database.each((d1) =>
+    unscoped(d1, "operator").select().from(deletions).where(eq(deletions.id, id)),
+  );
+  return found.flat()[0] ?? null;
 }
 
 /** Deletions ordered by time, then id; at most `page.limit`. */

@@ -121,7 +121,7 @@ function ofProject(): ProjectTable[] {
 export async function countRowsOfProject(database: Database, scope: Scope): Promise<number> {
   const project = inProject(database, scope);
   const own = inOrganization(database, scope.orgId).columns({ n: count() }, projects, eq(projects.id, scope.projectId));
-  const counted = await project.batch([own, ...ofProject().map((table) => project.columns({ n: count() }, table))]);
+  const counted = await project.batches([own, ...ofProject().map((table) => project.columns({ n: count() }, table))]);
   return counted.reduce((sum, [row]) => sum + (row?.n ?? 0), 0);
 }
 
@@ -129,7 +129,7 @@ export async function countRowsOfProject(database: Database, scope: Scope): Prom
 export async function deleteRowsOfProject(database: Database, scope: Scope, limit: number): Promise<boolean> {
   const project = inProject(database, scope);
   const receipts = project.delete(deletions, ne(deletions.kind, "project"));
-  const gone = await project.batch([
+  const gone = await project.batches([
     receipts,
     ...ofProject().map((table) =>
       project.delete(table, first(project.columns({ at: sql`rowid` }, table).limit(limit))),

@@ -2,7 +2,7 @@
 import { and, count, eq, exists, gt, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
-import type { Database } from "../kernel/db/database.ts";
+import type { Database, HashedToken } from "../kernel/db/database.ts";
 import { insertOnce, type Kept, type Remembered } from "../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../kernel/db/page.ts";
 import { organizations, projects, type RunRow, runs } from "../kernel/db/schema.ts";
@@ -67,20 +67,20 @@ export async function dropReportLinks(
 }
 
 /**
- * The run of the link whose token has this SHA-256 (hex), with the link's creator and expiry. Null if there is no such
+ * The run of the link with this token, with the link's creator and expiry. Null if there is no such
  * link, or the run, project or organisation is deleted or being deleted.
  */
 export async function findSharedRun(
   database: Database,
-  hash: string,
+  token: HashedToken,
 ): Promise<({ readonly run: RunRow } & Pick<ReportLinkRow, "created_by" | "expires_at">) | null> {
-  const rows = await unscoped(database, "report link by hash")
+  const rows = await unscoped(database.at(token.database), "report link by hash")
     .select({ run: runs, created_by: reportLinks.created_by, expires_at: reportLinks.expires_at })
     .from(reportLinks)
     .innerJoin(runs, and(eq(runs.id, reportLinks.run_id), eq(runs.org_id, reportLinks.org_id), isNull(runs.deleted_at)))
     .innerJoin(projects, and(eq(projects.id, runs.project_id), isNull(projects.deleted_at)))
     .innerJoin(organizations, and(eq(organizations.id, runs.org_id), isNull(organizations.deleted_at)))
-    .where(and(eq(reportLinks.hash, hash), eq(runs.project_id, reportLinks.project_id)));
+    .where(and(eq(reportLinks.hash, token.hash), eq(runs.project_id, reportLinks.project_id)));
   return rows[0] ?? null;
 }
 

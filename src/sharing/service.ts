@@ -13,7 +13,7 @@ import type { RunRow } from "../kernel/db/schema.ts";
 import { accounts } from "../kernel/kit/account-hooks.ts";
 import { LruCache } from "../kernel/kit/caches.ts";
 import { type CreateOptions, hashedWith, type Made } from "../kernel/kit/idempotency.ts";
-import { minting, readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
+import { hashToken, minting, readTokenKind, sha256Hex } from "../kernel/kit/secrets.ts";
 import { keyReused, type Result, refuse } from "../kernel/messages/refusal.ts";
 import { createInProject } from "../kernel/service/create-in-project.ts";
 import { noteProject } from "../kernel/service/note-project.ts";
@@ -35,7 +35,7 @@ export async function createReportLink(
   given: CreateOptions,
 ): Promise<Result<Made<CreatedReportLink>>> {
   const { now, origin = "" } = given;
-  const mint = minting(env, now);
+  const mint = minting(env, now, scope.orgId);
   const token = mintToken("rkr", mint);
   const link: NewReportLink = {
     ...{ id: mintId("rl", mint), run_id: runId, hash: sha256Hex(token), created_by: caller.who },
@@ -80,10 +80,11 @@ const remembered = new LruCache<Remembered>(REMEMBERED);
  */
 export async function readSharedReport(env: Env, token: string, now: number): Promise<SharedReport | null> {
   if (readTokenKind(env, token) !== "rkr") return null;
-  const hash = sha256Hex(token);
+  const hashed = hashToken(token);
+  const { hash } = hashed;
   const known = remembered.get(hash);
   if (known !== undefined && known.until > now) return known.ends > now ? known.report : null;
-  const found = await findSharedRun(databaseOf(env), hash);
+  const found = await findSharedRun(databaseOf(env), hashed);
   const isOpen = found !== null && found.expires_at > now && (await isStillGiven(env, found, now));
   const report = isOpen ? await reportOf(env, found) : null;
   remembered.set(hash, { report, ends: found?.expires_at ?? now, until: now + REMEMBERED_MS });

@@ -2,6 +2,7 @@
 import { and, eq, isNull } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
+import { databaseNumberIn } from "../core/ids.ts";
 import type { Database } from "../kernel/db/database.ts";
 import { insertWithin, type Kept, type Remembered } from "../kernel/db/idempotency-keys.ts";
 import { namedRows } from "../kernel/db/named-rows.ts";
@@ -17,7 +18,7 @@ export type TriggerChanges = Partial<Omit<NewTrigger, "id" | "scheme" | "created
 
 /** By id alone, since a delivery names no project. Null if there is none, or its project is being deleted. */
 export async function triggerAnywhere(database: Database, id: string): Promise<TriggerRow | null> {
-  const rows = await unscoped(database, "trigger by id")
+  const rows = await unscoped(database.at(databaseNumberIn(id)), "trigger by id")
     .select({ trigger: triggers })
     .from(triggers)
     .innerJoin(organizations, and(eq(organizations.id, triggers.org_id), isNull(organizations.deleted_at)))

@@ -56,7 +56,7 @@ export async function createTrigger(
       const refused =
         refusePayer(caller) ?? refuseSchedule(schedule, now) ?? (await refuseTemplate(env, scope, template, now));
       if (refused !== null) return refused;
-      const id = mintId("tr", minting(env, now));
+      const id = mintId("tr", minting(env, now, scope.orgId));
       const row = {
         ...{ id, name, scheme: verify.scheme, concurrency, schedule, ...template },
         sealed_secret: await seal(env, secret ?? verify.secret ?? "", sealContext(scope, id)),

@@ -22,7 +22,7 @@ import {
   sql,
 } from "drizzle-orm";
 import { LIMITS } from "../../contract/limits.ts";
-import type { Database } from "../../kernel/db/database.ts";
+import type { Database, HashedToken } from "../../kernel/db/database.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
 import { organizations } from "../../kernel/db/schema.ts";
@@ -81,16 +81,16 @@ export async function deleteInvitation(database: Database, orgId: string, id: st
   return rows.length > 0;
 }
 
-/** The invitation whose token has this SHA-256 (hex), ended or not, with its organisation; null if there is none. */
+/** The invitation with this token, ended or not, with its organisation; null if there is none. */
 export async function findInvitationByHash(
   database: Database,
-  hash: string,
+  token: HashedToken,
 ): Promise<{ readonly invitation: InvitationRow; readonly organization: string } | null> {
-  const rows = await unscoped(database, "invitation by hash")
+  const rows = await unscoped(database.at(token.database), "invitation by hash")
     .select({ invitation: invitations, organization: organizations.name })
     .from(invitations)
     .innerJoin(organizations, and(eq(organizations.id, invitations.org_id), isNull(organizations.deleted_at)))
-    .where(eq(invitations.hash, hash));
+    .where(eq(invitations.hash, token.hash));
   return rows[0] ?? null;
 }
 
@@ -117,7 +117,7 @@ export async function acceptInvitation(
   const all = owned.columns({ count: count() }, members);
   const room = or(exists(member), sql`${all} < ${LIMITS.members}`);
   const given = isThere(owned, key.id);
-  const everybody = unscoped(database, "invitation by hash");
+  const everybody = unscoped(database.of(org_id), "invitation by hash");
   const known = everybody.select().from(people).where(eq(people.id, person_id));
   const other = everybody
     .select()

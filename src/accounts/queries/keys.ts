@@ -4,7 +4,7 @@
  */
 import { and, eq, isNotNull, isNull, or } from "drizzle-orm";
 import type { OrganizationLimits, Role } from "../../contract/identity.ts";
-import type { Database } from "../../kernel/db/database.ts";
+import type { Database, HashedToken } from "../../kernel/db/database.ts";
 import { organizations, projects } from "../../kernel/db/schema.ts";
 import { inOrganization, unscoped } from "../../kernel/db/scoped.ts";
 import { type ApiKeyRow, apiKeys, members } from "../tables.ts";
@@ -18,16 +18,20 @@ export interface FoundKey {
   readonly role: Role | null;
 }
 
-/** The key whose token has this SHA-256 (hex), also if it is revoked or expired; null if there is none. */
-export async function findKey(database: Database, hash: string): Promise<FoundKey | null> {
-  const rows = await unscoped(database, "key by hash")
+/** The key with this token, also if it is revoked or expired; null if there is none. */
+export async function findKey(database: Database, token: HashedToken): Promise<FoundKey | null> {
+  const rows = await unscoped(database.at(token.database), "key by hash")
     .select({ key: apiKeys, limits: organizations.limits, role: members.role })
     .from(apiKeys)
     .innerJoin(organizations, and(eq(organizations.id, apiKeys.org_id), isNull(organizations.deleted_at)))
     .leftJoin(projects, and(eq(projects.id, apiKeys.project_id), eq(projects.org_id, apiKeys.org_id)))
     .leftJoin(members, and(eq(members.org_id, apiKeys.org_id), eq(members.person_id, apiKeys.person_id)))
     .where(
-      and(eq(apiKeys.hash, hash), isNull(projects.deleted_at), or(isNull(apiKeys.project_id), isNotNull(projects.id))),
+      and(
+        eq(apiKeys.hash, token.hash),
+        isNull(projects.deleted_at),
+        or(isNull(apiKeys.project_id), isNotNull(projects.id)),
+      ),
     );
   return rows[0] ?? null;
 }

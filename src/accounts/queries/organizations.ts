@@ -4,7 +4,7 @@
 import { and, eq, isNull, notExists, type SQL, sql } from "drizzle-orm";
 import { DEFAULT_LIMITS, type OrganizationLimits } from "../../contract/identity.ts";
 import type { Database } from "../../kernel/db/database.ts";
-import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
+import { violatedTable } from "../../kernel/db/idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
 import { deletions, type OrganizationRow, organizations, type ProjectRow, projects } from "../../kernel/db/schema.ts";
 import { type InOrganization, inOrganization, type Statement, unscoped } from "../../kernel/db/scoped.ts";
@@ -29,7 +29,7 @@ export async function findOrganization(database: Database, orgId: string): Promi
 export async function readSettings(database: Database, orgId: string): Promise<OrganizationSettings> {
   const { limits, billing, allowed_hosts, deleted_at } = organizations;
   const columns = { limits, billing, allowed_hosts, deleted_at };
-  const [row] = await inOrganization(database, orgId).columns(columns, organizations);
+  const [row] = database.has(orgId) ? await inOrganization(database, orgId).columns(columns, organizations) : [];
   if (row === undefined) return { limits: DEFAULT_LIMITS, billing: "off", allowed_hosts: null, open: false };
   const open = row.deleted_at === null;
   return { limits: limitsOf(row), billing: row.billing, allowed_hosts: open ? row.allowed_hosts : [], open };
@@ -44,6 +44,7 @@ export async function updateOrganization(
     ...changes
   }: Partial<Pick<OrganizationRow, "name" | "allowed_hosts" | "limits" | "billing" | "credit_limit_micros">>,
 ): Promise<OrganizationRow | null> {
+  if (!database.has(orgId)) return null;
   const rows = await inOrganization(database, orgId)
     .update(
       organizations,
@@ -64,35 +65,50 @@ export function merged(column: SQL | typeof organizations.limits | typeof projec
 
 /** All organisations of the deployment except those being deleted, ordered by creation time: for an operator. */
 export async function listOrganizations(database: Database, page: Page): Promise<OrganizationRow[]> {
-  const all = unscoped(database, "operator").select().from(organizations).$dynamic();
   const there = isNull(organizations.deleted_at);
-  return await pageOf(organizations, page, (beyond) => all.where(and(there, beyond)));
+  const found = await database.each((d1) => {
+    const all = unscoped(d1, "operator").select().from(organizations).$dynamic();
+    return pageOf(organizations, page, (beyond) => all.where(and(there, beyond)));
+  });
+  const direction = page.order === "asc" ? 1 : -1;
+  return found
+    .flat()
+    .sort((one, other) => direction * (one.created_at - other.created_at || (one.id < other.id ? -1 : 1)))
+    .slice(0, page.limit);
 }
 
-/** Creates all of it; `taken`: the Idempotency-Key was already used. */
-export async function insertOrganization(
-  database: Database,
-  founding: Founding,
-  /** `orgId`: the organisation of the operator who sends the request. */
-  made: { readonly orgId: string; readonly remembered: Remembered | null },
-): Promise<"inserted" | "taken"> {
+/** Creates all of it or nothing. False: an organisation with this id exists, or was deleted. */
+export async function insertOrganization(database: Database, founding: Founding): Promise<boolean> {
   const { organization } = founding;
   const owned = inOrganization(database, organization.id);
-  const remembering = rememberIf(database, made.orgId, sql`true`, made.remembered);
+  const receipt = owned.select(deletions, eq(deletions.kind, "organization"), eq(deletions.target_id, organization.id));
   try {
-    await owned.batch([owned.insert(organizations, organization), ...withFirst(owned, founding), ...remembering]);
-    return "inserted";
+    const [made] = await owned.batch([
+      owned.insertIf(notExists(receipt), organizations, organization).returning(),
+      ...withFirst(owned, founding),
+    ]);
+    return made.length > 0;
   } catch (thrown) {
     if (violatedTable(thrown) === null) throw thrown;
-    return "taken";
+    return false;
   }
+}
+
+/**
+ * The number of the D1 database for a new organisation: that with the fewest organisations, the first of several. So one
+ * that was added gets all new organisations until it has as many as the others.
+ */
+export async function numberForOrganization(database: Database): Promise<number> {
+  if (database.all.length === 1) return 0;
+  const counts = await database.each((d1) => unscoped(d1, "operator").$count(organizations));
+  return counts.indexOf(Math.min(...counts));
 }
 
 /**
  * Creates the first organisation of a deployment. Returns false and creates nothing if there ever was an organisation.
  */
 export async function insertFirstOrganization(database: Database, founding: Founding): Promise<boolean> {
-  const all = unscoped(database, "bootstrap");
+  const all = unscoped(database.main, "bootstrap");
   const none = notExists(all.select().from(organizations));
   // The receipt of a deleted organisation stays.
   const noneGone = notExists(all.select().from(deletions).where(eq(deletions.kind, "organization")));
@@ -107,7 +123,10 @@ export async function insertFirstOrganization(database: Database, founding: Foun
 /** The organisation whose bootstrap key has this hash; null if there is none. */
 export async function findFoundedWith(database: Database, hash: string): Promise<string | null> {
   const bootstraps = and(eq(apiKeys.hash, hash), eq(apiKeys.created_by, "bootstrap"));
-  const [row] = await unscoped(database, "bootstrap").select({ id: apiKeys.org_id }).from(apiKeys).where(bootstraps);
+  const [row] = await unscoped(database.main, "bootstrap")
+    .select({ id: apiKeys.org_id })
+    .from(apiKeys)
+    .where(bootstraps);
   return row?.id ?? null;
 }
 
@@ -119,7 +138,8 @@ function withFirst(owned: InOrganization, { project, key }: Founding): Statement
 
 /** Any organisation of the deployment, also one that is being deleted: for an operator's list. */
 export async function findAnyOrganization(database: Database, id: string): Promise<OrganizationRow | null> {
-  const rows = await unscoped(database, "operator").select().from(organizations).where(eq(organizations.id, id));
+  if (!database.has(id)) return null;
+  const rows = await unscoped(database.of(id), "operator").select().from(organizations).where(eq(organizations.id, id));
   return rows[0] ?? null;
 }
 

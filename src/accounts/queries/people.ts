@@ -1,7 +1,7 @@
 /**
  * People and their memberships. A person may belong to several organisations or to none. Their role in an organisation
  * determines what they and their keys may do there. An address alone identifies only the person who proved it, never
- * someone else who was invited with it.
+ * someone else who was invited with it. A person of organisations in several D1 databases has a row in each of these.
  */
 import { and, eq, exists, inArray, isNotNull, isNull, ne, notExists, or, type SQL, sql } from "drizzle-orm";
 import {
@@ -125,7 +125,7 @@ export async function removeMember(
   const owned = inOrganization(database, orgId);
   const their = eq(members.person_id, id);
   const gone = notExists(owned.select(members, their));
-  const all = unscoped(database, "person by e-mail");
+  const all = unscoped(database.of(orgId), "person by e-mail");
   const elsewhere = all
     .select()
     .from(members)
@@ -157,11 +157,17 @@ export function hasProved(email: string): SQL | undefined {
   return and(eq(people.email, email), isNotNull(people.proven_at));
 }
 
-/** The id of the person who proved this address (in lower case), or null. */
-export async function personWhoProved(database: Database, email: string): Promise<string | null> {
-  const all = unscoped(database, "person by e-mail");
-  const rows = await all.select({ id: people.id }).from(people).where(hasProved(email));
-  return rows[0]?.id ?? null;
+/**
+ * The id of the person who proved this address (in lower case), or null: first as an organisation's D1 database has it.
+ */
+export async function personWhoProved(database: Database, email: string, orgId: string): Promise<string | null> {
+  const own = database.of(orgId);
+  for (const d1 of [own, ...database.all.filter((other) => other !== own)]) {
+    const all = unscoped(d1, "person by e-mail");
+    const [found] = await all.select({ id: people.id }).from(people).where(hasProved(email));
+    if (found !== undefined) return found.id;
+  }
+  return null;
 }
 
 export interface Membership {
@@ -181,15 +187,21 @@ export async function membershipOf(
   email: string,
   orgId: string | null,
 ): Promise<Membership | "several" | null> {
+  const found = await database.each((d1) => membershipsIn(d1, email, orgId));
+  const [first = null, second] = found.flat();
+  return second === undefined ? first : "several";
+}
+
+/** At most 2. */
+async function membershipsIn(d1: D1Database, email: string, orgId: string | null): Promise<Membership[]> {
   const { org_id, person_id, role } = members;
-  const rows = await unscoped(database, "person by e-mail")
+  return await unscoped(d1, "person by e-mail")
     .select({ org_id, person_id, role, limits: organizations.limits })
     .from(people)
     .innerJoin(members, eq(members.person_id, people.id))
     .innerJoin(organizations, and(eq(organizations.id, members.org_id), isNull(organizations.deleted_at)))
     .where(and(hasProved(email), orgId === null ? undefined : eq(members.org_id, orgId)))
     .limit(2);
-  return rows.length > 1 ? "several" : (rows[0] ?? null);
 }
 
 export function personViewOf({ id, email, email_proven, name, role, created_at }: Member): PersonView {
@@ -207,16 +219,16 @@ export async function ownersOf(database: Database, orgId: string, limit: number)
 
 /** The number of people who are members only of this organisation. */
 export async function countOwnPeople(database: Database, orgId: string): Promise<number> {
-  return await unscoped(database, "operator").$count(people, onlyIn(database, orgId));
+  return await unscoped(database.of(orgId), "operator").$count(people, onlyIn(database, orgId));
 }
 
 /** Deletes people who are members only of this organisation. */
 export async function deleteOwnPeople(database: Database, orgId: string): Promise<void> {
-  await unscoped(database, "operator").delete(people).where(onlyIn(database, orgId));
+  await unscoped(database.of(orgId), "operator").delete(people).where(onlyIn(database, orgId));
 }
 
 function onlyIn(database: Database, orgId: string): SQL | undefined {
-  const all = unscoped(database, "operator");
+  const all = unscoped(database.of(orgId), "operator");
   const here = all.select({ id: members.person_id }).from(members).where(eq(members.org_id, orgId));
   const elsewhere = all
     .select({ id: members.person_id })

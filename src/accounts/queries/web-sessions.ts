@@ -5,7 +5,7 @@
 import { and, desc, eq, exists, gt, inArray, isNotNull, isNull, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
 import type { OrganizationLimits, Role } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { Database } from "../../kernel/db/database.ts";
+import type { Database, HashedToken } from "../../kernel/db/database.ts";
 import { type Page, pageOf, seconds } from "../../kernel/db/page.ts";
 import { organizations, projects } from "../../kernel/db/schema.ts";
 import { type Condition, type InOrganization, inOrganization, unscoped, type Write } from "../../kernel/db/scoped.ts";
@@ -36,10 +36,10 @@ export interface FoundSession {
   readonly role: Role | null;
 }
 
-/** The session whose cookie has this SHA-256 (hex), ended or not; null also if its owner is being deleted. */
-export async function findSession(database: Database, hash: string): Promise<FoundSession | null> {
+/** The session whose cookie has this token, ended or not; null also if its owner is being deleted. */
+export async function findSession(database: Database, token: HashedToken): Promise<FoundSession | null> {
   const person = sql`coalesce(${apiKeys.person_id}, ${webSessions.person_id})`;
-  const rows = await unscoped(database, "session by hash")
+  const rows = await unscoped(database.at(token.database), "session by hash")
     .select({ session: webSessions, key: apiKeys, limits: organizations.limits, role: members.role })
     .from(webSessions)
     .innerJoin(organizations, and(eq(organizations.id, webSessions.org_id), isNull(organizations.deleted_at)))
@@ -48,7 +48,7 @@ export async function findSession(database: Database, hash: string): Promise<Fou
     .leftJoin(members, and(eq(members.org_id, webSessions.org_id), eq(members.person_id, person)))
     .where(
       and(
-        eq(webSessions.hash, hash),
+        eq(webSessions.hash, token.hash),
         isNull(projects.deleted_at),
         or(isNull(apiKeys.project_id), isNotNull(projects.id)),
       ),
@@ -56,13 +56,13 @@ export async function findSession(database: Database, hash: string): Promise<Fou
   return rows[0] ?? null;
 }
 
-/** The code with this SHA-256 (hex), ended or not; null if it does not exist or was used. */
-export async function findSignInCode(database: Database, hash: string): Promise<SignInCodeRow | null> {
-  const rows = await unscoped(database, "sign-in code by hash")
+/** The code, ended or not; null if it does not exist or was used. */
+export async function findSignInCode(database: Database, code: HashedToken): Promise<SignInCodeRow | null> {
+  const rows = await unscoped(database.at(code.database), "sign-in code by hash")
     .select({ code: signInCodes })
     .from(signInCodes)
     .innerJoin(organizations, and(eq(organizations.id, signInCodes.org_id), isNull(organizations.deleted_at)))
-    .where(eq(signInCodes.hash, hash));
+    .where(eq(signInCodes.hash, code.hash));
   return rows[0]?.code ?? null;
 }
 

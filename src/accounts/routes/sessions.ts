@@ -14,7 +14,7 @@ import { idempotencyKeyOf } from "../../kernel/http/input.ts";
 import { type ApiContext, type Operation, pathParam, serviceOf } from "../../kernel/http/operation.ts";
 import { PageQuery, pageReply } from "../../kernel/http/page.ts";
 import { mayTryAgain, refuseStranger } from "../../kernel/http/strangers.ts";
-import { readTokenKind, sha256Hex } from "../../kernel/kit/secrets.ts";
+import { hashToken, readTokenKind } from "../../kernel/kit/secrets.ts";
 import { callerOfKey, callerOfSession } from "../callers.ts";
 import {
   deleteWebSession,
@@ -130,7 +130,7 @@ async function signIn(context: ApiContext): Promise<Response> {
   const now = context.var.now();
   const owner = await ownerOf(context, request);
   const begun = owner === null ? null : await service(context).openSession(env, owner, request.code ?? null, now);
-  const caller = begun === null ? null : await callerOfSession(env, sha256Hex(begun.token));
+  const caller = begun === null ? null : await callerOfSession(env, hashToken(begun.token));
   if (begun === null || caller === null) return await refuseStranger(context, refusalOf(request));
   await logDone(context, caller.orgId, { who: caller.who, action: "createSession", made: begun.id });
   context.header("set-cookie", sessionCookie(context, begun.token, secondsLeft(begun, now)));
@@ -147,7 +147,7 @@ function ownerOf(context: ApiContext, { code, key }: SessionRequest): Promise<Co
 }
 
 async function ownerOfKey({ env, var: { now } }: ApiContext, key: string): Promise<CodeOwner | null> {
-  const caller = readTokenKind(env, key) === "rk" ? await callerOfKey(env, sha256Hex(key)) : null;
+  const caller = readTokenKind(env, key) === "rk" ? await callerOfKey(env, hashToken(key)) : null;
   if (caller === null || isOver(caller, now())) return null;
   // Nothing else limits these, and each one adds a row and an audit entry. A code was counted when it was created.
   if (await mayTryAgain(env, caller.who)) return sessionOwnerOf(caller);

@@ -10,7 +10,7 @@ import { type PriceListRow, priceLists } from "../tables.ts";
 
 /** The list in force at `now` (epoch seconds), followed by future lists, the next one first. */
 export async function pricesFrom(database: Database, now: number): Promise<[PriceList, ...PriceList[]]> {
-  const all = unscoped(database, "prices");
+  const all = unscoped(database.main, "prices");
   const [begun, coming] = await all.batch([
     all
       .select()
@@ -31,7 +31,7 @@ export async function pricesFrom(database: Database, now: number): Promise<[Pric
 
 export async function findPriceList(database: Database, version: string): Promise<PriceList | null> {
   if (version === DEFAULT_PRICES.version) return DEFAULT_PRICES;
-  const rows = await unscoped(database, "prices").select().from(priceLists).where(eq(priceLists.version, version));
+  const rows = await unscoped(database.main, "prices").select().from(priceLists).where(eq(priceLists.version, version));
   return rows[0] === undefined ? null : priceListOf(rows[0]);
 }
 
@@ -46,7 +46,7 @@ export async function insertPriceList(
   made: { readonly orgId: string; readonly remembered: Remembered | null },
 ): Promise<"inserted" | "full" | "taken" | "time_taken" | "version_taken"> {
   if (row.version === DEFAULT_PRICES.version) return "version_taken";
-  const all = unscoped(database, "prices");
+  const all = unscoped(database.main, "prices");
   const { version, effective_from, created_at, created_by } = row;
   const others = all
     .select({ version: priceLists.version })

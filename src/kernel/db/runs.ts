@@ -154,13 +154,23 @@ export async function updateRun(
 
 /**
  * The unfinished runs whose objects have not written their rows since `before` (epoch milliseconds): those silent for
- * longest, at most `limit`. Their rows count as written now, so that the next call returns others.
+ * longest, at most `limit` of them, and of each D1 database an equal part. Their rows count as written now, so that the
+ * next call returns others.
  */
 export async function takeSilentRuns(
   database: Database,
   { now, before, limit }: { readonly now: number; readonly before: number; readonly limit: number },
 ): Promise<{ id: string; scope: Scope }[]> {
-  const all = unscoped(database, "operator");
+  const part = Math.ceil(limit / database.all.length);
+  const taken = await database.each((d1) => takeSilentIn(d1, { now, before, limit: part }));
+  return taken.flat();
+}
+
+async function takeSilentIn(
+  d1: D1Database,
+  { now, before, limit }: { readonly now: number; readonly before: number; readonly limit: number },
+): Promise<{ id: string; scope: Scope }[]> {
+  const all = unscoped(d1, "operator");
   const last = sql`coalesce(${runs.written_at}, ${runs.created_at})`;
   const silent = all
     .select({ id: runs.id })

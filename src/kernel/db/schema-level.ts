@@ -1,14 +1,13 @@
-/** The level of the database's schema: the name of its newest migration, as wrangler and the local boot record it. */
+/** The level of a D1 database's schema: the name of its newest migration, as wrangler and the local boot record it. */
 import { sql } from "drizzle-orm";
 import { messageOf } from "../../contract/errors.ts";
-import type { Database } from "./database.ts";
 import { unscoped } from "./scoped.ts";
 
 /** The level that this code needs. Written by `npm run generate`. */
 export const SCHEMA_LEVEL = "0017_trigger_schedules.sql";
 
 /** Null if no migration was ever applied. */
-export async function readSchemaLevel(database: Database): Promise<string | null> {
+export async function readSchemaLevel(database: D1Database): Promise<string | null> {
   const newest = sql`select name from d1_migrations order by id desc limit 1`;
   try {
     const rows = await unscoped(database, "operator").all<{ name: string }>(newest);

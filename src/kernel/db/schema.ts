@@ -8,7 +8,7 @@
  * `*_at` is integer milliseconds since the epoch; the API uses seconds. Columns with JSON are typed here, because only
  * this platform writes them.
  */
-import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+import { index, integer, primaryKey, type SQLiteTable, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 import type { DeletionKind } from "../../contract/deletion.ts";
 import type { EndpointCapabilities, EndpointView } from "../../contract/endpoint.ts";
 import type { OrganizationLimits, Retention } from "../../contract/identity.ts";
@@ -19,6 +19,21 @@ import type { RunCounts, RunKind, RunStatus } from "../../contract/run.ts";
 import type { RunSpec } from "../../contract/run-spec.ts";
 import type { DatasetView } from "../../contract/uploaded-dataset.ts";
 import type { JudgementValue } from "../../core/rubrics/judgement.ts";
+
+const ofAll = new WeakSet<SQLiteTable>();
+
+/**
+ * Marks a table that the whole deployment shares, such as one with names that are unique in it: its rows are in the main
+ * D1 database, whoever owns them.
+ */
+export function ofDeployment<T extends SQLiteTable>(table: T): T {
+  ofAll.add(table);
+  return table;
+}
+
+export function isOfDeployment(table: SQLiteTable): boolean {
+  return ofAll.has(table);
+}
 
 /** The columns that every table of a project has. */
 export const projectColumns = {

@@ -1,7 +1,7 @@
 /**
  * The only way to D1. A caller names the owner of the rows once, and gets statements that always have the owner's
  * condition. It is added here, to each table that a statement reads or changes, and the owner's columns are written
- * here.
+ * here. The D1 database with the owner's rows is picked here, too; a statement or a batch for two of them throws.
  *
  * A condition may compare columns and contain another statement of this module (`exists(…)`). A condition that names a
  * table directly throws, because nothing would limit it to the owner. The lookups that give a request its scope, and
@@ -33,7 +33,7 @@ import type {
 } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../../contract/scope.ts";
 import type { Database } from "./database.ts";
-import { organizations, projects } from "./schema.ts";
+import { isOfDeployment, organizations, projects } from "./schema.ts";
 
 /** A column, by the type of its values. */
 export type Column<Data> = AnySQLiteColumn<{ data: NonNullable<Data>; notNull: null extends Data ? boolean : true }>;
@@ -86,18 +86,25 @@ type WhatIsBeside<Others extends Readonly<Record<string, Beside<SQLiteTable> | n
 
 /** Statements about the rows of one owner. `Owner`: the owner's columns, which only this class writes. */
 class Owned<Of extends SQLiteTable, Owner extends string> {
-  readonly #d1: DrizzleD1Database;
+  readonly #database: Database;
+  /** The D1 database with the owner's rows, except those of `isOfDeployment`. */
+  readonly #own: D1Database;
   readonly #ownerOf: (table: SQLiteTable) => Readonly<Record<string, string>>;
 
-  constructor(database: Database, ownerOf: (table: SQLiteTable) => Readonly<Record<string, string>>) {
-    this.#d1 = drizzle(database.main);
+  constructor(
+    database: Database,
+    orgId: string,
+    ownerOf: (table: SQLiteTable) => Readonly<Record<string, string>>,
+  ) {
+    this.#database = database;
+    this.#own = database.of(orgId);
     this.#ownerOf = ownerOf;
   }
 
   /** Rows that meet all the conditions. */
   select<T extends Of>(table: T, ...conditions: Condition[]): Rows<T["$inferSelect"]> {
     const from: SQLiteTable = table;
-    const rows: SQLWrapper = this.#d1.select().from(from).where(this.#where(table, conditions));
+    const rows: SQLWrapper = this.#on(table).select().from(from).where(this.#where(table, conditions));
     return rows as Rows<T["$inferSelect"]>;
   }
 
@@ -108,7 +115,7 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
     ...conditions: Condition[]
   ): Rows<SelectResultFields<Fields>> {
     const from: SQLiteTable = table;
-    const rows: SQLWrapper = this.#d1.select(checkedEach(fields)).from(from).where(this.#where(table, conditions));
+    const rows: SQLWrapper = this.#on(table).select(this.#checkedEach(fields, table)).from(from).where(this.#where(table, conditions));
     return rows as Rows<SelectResultFields<Fields>>;
   }
 
@@ -124,8 +131,8 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
   ): Rows<SelectResultFields<Fields>> {
     const from: SQLiteTable = table;
     const beside: SQLiteTable = other;
-    const pair = isFree(other) ? checked(on) : this.#where(other, [on]);
-    const pairs = this.#d1.select(checkedEach(fields)).from(from).where(this.#where(table, conditions)).$dynamic();
+    const pair = isFree(other) ? this.#checked(on, table) : this.#where(other, [on], table);
+    const pairs = this.#on(table).select(this.#checkedEach(fields, table)).from(from).where(this.#where(table, conditions)).$dynamic();
     const rows: SQLWrapper = pairs.innerJoin(beside, pair);
     return rows as Rows<SelectResultFields<Fields>>;
   }
@@ -142,15 +149,15 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
   ): Rows<SelectResultFields<Fields> & WhatIsBeside<Others>> {
     const from: SQLiteTable = table;
     const named = Object.entries(others).map(
-      ([name, other]) => [name, other === null ? sql`null` : checkedEach(other.columns)] as const,
+      ([name, other]) => [name, other === null ? sql`null` : this.#checkedEach(other.columns, table)] as const,
     );
-    const all = { ...checkedEach(fields), ...Object.fromEntries(named) };
-    const found = this.#d1.select(all).from(from).where(this.#where(table, conditions)).$dynamic();
+    const all = { ...this.#checkedEach(fields, table), ...Object.fromEntries(named) };
+    const found = this.#on(table).select(all).from(from).where(this.#where(table, conditions)).$dynamic();
     for (const other of Object.values(others)) {
       if (other === null) continue;
       const joined: SQLiteTable = other.table;
       // This changes the statement in place.
-      found.leftJoin(joined, this.#where(joined, [other.on]));
+      found.leftJoin(joined, this.#where(joined, [other.on], table));
     }
     const rows: SQLWrapper = found;
     return rows as Rows<SelectResultFields<Fields> & WhatIsBeside<Others>>;
@@ -158,7 +165,7 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
 
   insert<T extends Of>(table: T, row: Omit<T["$inferInsert"], Owner>): Insert<T["$inferSelect"]> {
     const into: SQLiteTable = table;
-    return this.#d1.insert(into).values({ ...row, ...this.#ownerOf(table) });
+    return this.#on(table).insert(into).values({ ...row, ...this.#ownerOf(table) });
   }
 
   /** Inserts the row if the condition holds then. Columns that are not given are null. */
@@ -169,35 +176,83 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
       given[name] === undefined || given[name] === null ? sql`null` : sql`${sql.param(given[name], column)}`,
     );
     const into: SQLiteTable = table;
-    return this.#d1.insert(into).select(sql`select ${sql.join(values, sql`, `)} where ${checked(condition)}`);
+    const selected = sql`select ${sql.join(values, sql`, `)} where ${this.#checked(condition, table)}`;
+    return this.#on(table).insert(into).select(selected);
   }
 
   update<T extends Of>(table: T, changes: Changes<T, Owner>, ...conditions: Condition[]): Write<T["$inferSelect"]> {
     const changed: SQLiteTable = table;
-    return this.#d1
+    return this.#on(table)
       .update(changed)
-      .set(checkedEach({ ...changes }))
+      .set(this.#checkedEach({ ...changes }, table))
       .where(this.#where(table, conditions));
   }
 
   delete<T extends Of>(table: T, ...conditions: Condition[]): Write<T["$inferSelect"]> {
     const from: SQLiteTable = table;
-    return this.#d1.delete(from).where(this.#where(table, conditions));
+    return this.#on(table).delete(from).where(this.#where(table, conditions));
   }
 
-  /** Runs all of these or none. */
+  /** Runs all of these or none. Throws if they are for several D1 databases. */
   batch<Item extends BatchItem<"sqlite">, Items extends Readonly<[Item, ...Item[]]>>(
     statements: Items,
   ): Promise<BatchResponse<Items>> {
-    return this.#d1.batch(statements);
+    const [first, ...others] = statements.map(targetOf);
+    if (first === undefined || others.some((other) => other !== first)) {
+      throw new Error("a batch has statements for several D1 databases: run those of each on their own");
+    }
+    return drizzle(first).batch(statements);
   }
 
-  #where(table: SQLiteTable, conditions: readonly Condition[]): SQL | undefined {
+  /**
+   * Runs statements about any tables: those of each D1 database in one batch, all of them or none. For counts, and for
+   * work that is repeated until nothing is left. The results are in the order of the statements.
+   */
+  async batches<Result>(statements: readonly Statement<Result>[]): Promise<Result[]> {
+    const results: Result[] = [];
+    for (const d1 of new Set(statements.map(targetOf))) {
+      const its = statements.flatMap((statement, at) => (targetOf(statement) === d1 ? [{ statement, at }] : []));
+      const [first, ...others] = its.map(({ statement }) => statement);
+      if (first === undefined) continue;
+      const found: readonly Result[] = await drizzle(d1).batch([first, ...others]);
+      for (const [n, result] of found.entries()) {
+        const place = its[n];
+        if (place !== undefined) results[place.at] = result;
+      }
+    }
+    return results;
+  }
+
+  /** The D1 database with the owner's rows of a table. */
+  #targetOf(table: SQLiteTable): D1Database {
+    return isOfDeployment(table) ? this.#database.main : this.#own;
+  }
+
+  #on(table: SQLiteTable): DrizzleD1Database {
+    return drizzle(this.#targetOf(table));
+  }
+
+  /** An expression of a statement about `table`. */
+  #checked<Given extends Condition>(given: Given, table: SQLiteTable): Given {
+    return checked(given, this.#targetOf(table));
+  }
+
+  #checkedEach<Given extends Readonly<Record<string, unknown>>>(given: Given, table: SQLiteTable): Given {
+    for (const value of Object.values(given)) {
+      if (is(value, SQL)) this.#checked(value, table);
+      if (is(value, SQL.Aliased)) this.#checked(value.sql, table);
+    }
+    return given;
+  }
+
+  /** `from`: the first table of the statement, if this is another one. */
+  #where(table: SQLiteTable, conditions: readonly Condition[], from: SQLiteTable = table): SQL | undefined {
+    if (this.#targetOf(table) !== this.#targetOf(from)) throw mixed();
     const owner = this.#ownerOf(table);
     const columns = Object.entries(getTableColumns(table)).filter(([name]) => name in owner);
     const owned = columns.map(([name, column]) => eq(column, owner[name]));
     if (owned.length < Object.keys(owner).length) throw new Error(`${getTableName(table)} names no such owner`);
-    return and(...owned, ...conditions.map(checked));
+    return and(...owned, ...conditions.map((condition) => this.#checked(condition, table)));
   }
 }
 
@@ -210,12 +265,12 @@ function isFree(table: SQLiteTable): boolean {
 
 /** Rows of one project. */
 export function inProject(database: Database, { orgId, projectId }: Scope): InProject {
-  return new Owned(database, () => ({ org_id: orgId, project_id: projectId }));
+  return new Owned(database, orgId, () => ({ org_id: orgId, project_id: projectId }));
 }
 
 /** Rows of one organisation, in any of its projects. The organisation's own row is found by its id. */
 export function inOrganization(database: Database, orgId: string): InOrganization {
-  return new Owned(database, (table) => (table === organizations ? { id: orgId } : { org_id: orgId }));
+  return new Owned(database, orgId, (table) => (table === organizations ? { id: orgId } : { org_id: orgId }));
 }
 
 /** Holds while the project exists and its deletion has not begun. */
@@ -224,21 +279,32 @@ export function isOpenProject(database: Database, { orgId, projectId }: Scope): 
   return exists(owned.columns({ id: projects.id }, projects, eq(projects.id, projectId), isNull(projects.deleted_at)));
 }
 
-/** Returns an expression unchanged. Throws if it names a table, because it would read rows of all owners. */
-function checked<Given extends Condition>(given: Given): Given {
+/**
+ * Returns an expression unchanged. Throws if it names a table, because it would read rows of all owners, or has a statement
+ * for another D1 database, because it would find no rows.
+ */
+function checked<Given extends Condition>(given: Given, d1: D1Database): Given {
   for (const chunk of given?.queryChunks ?? []) {
     if (is(chunk, Table)) throw new Error(`an expression names the table ${getTableName(chunk)}: ask with exists(…)`);
-    if (is(chunk, SQL)) checked(chunk);
+    if (is(chunk, SQL)) checked(chunk, d1);
+    else if (isStatement(chunk) && targetOf(chunk) !== d1) throw mixed();
   }
   return given;
 }
 
-function checkedEach<Given extends Readonly<Record<string, unknown>>>(given: Given): Given {
-  for (const value of Object.values(given)) {
-    if (is(value, SQL)) checked(value);
-    if (is(value, SQL.Aliased)) checked(value.sql);
-  }
-  return given;
+function isStatement(chunk: unknown): chunk is object {
+  return typeof chunk === "object" && chunk !== null && "session" in chunk;
+}
+
+/** The D1 database that a statement of drizzle is for. */
+function targetOf(statement: object): D1Database {
+  const { session } = statement as { readonly session?: { readonly client?: D1Database } };
+  if (session?.client === undefined) throw new Error("a statement without a D1 database");
+  return session.client;
+}
+
+function mixed(): Error {
+  return new Error("a statement is for several D1 databases: read each of them on its own");
 }
 
 /** The purposes of queries without an owner. */
@@ -256,7 +322,7 @@ export type Unscoped =
   | "operator"
   | "prices";
 
-/** The database without an owner's condition, only for the named purpose. */
-export function unscoped(database: Database, _for: Unscoped): DrizzleD1Database {
-  return drizzle(database.main);
+/** A D1 database without an owner's condition, only for the named purpose. */
+export function unscoped(d1: D1Database, _for: Unscoped): DrizzleD1Database {
+  return drizzle(d1);
 }

@@ -61,7 +61,7 @@ interface Behind {
 
 /**
  * For an operator, over the rows of all owners: the next values that are not sealed under the current key, at most
- * `limit`, by kind and id. Also counts those under an earlier key (`remaining`), and those under an unknown key
+ * `limit`, by D1 database, kind and id. Also counts those under an earlier key (`remaining`), and those under an unknown key
  * (`lost`), which cannot be opened.
  */
 export async function sealsBehind(
@@ -75,23 +75,38 @@ export async function sealsBehind(
 }> {
   const values: SealedValue[] = [];
   let [remaining, lost] = [0, 0];
-  const [from, last = ""] = after?.split(":") ?? [];
+  const [from, last = "", number = "0"] = after?.split(":") ?? [];
   let isReached = from === undefined;
-  for (const kind of SEALED_KINDS) {
-    const of = valuesOf(kind);
-    if (of === null) continue;
+  let next: string | null = null;
+  for (const { at, d1, kind, of } of sourcesIn(database)) {
     const keyId = keyIdOf(of);
+    const isFirst = !isReached && kind === from && String(at) === number;
+    isReached ||= isFirst;
+    const beyond = isFirst ? gt(of.table.id, last) : undefined;
     const left = limit - values.length;
-    if (isReached) values.push(...(await rowsOf(database, kind, of, ne(keyId, current), left)));
-    else if (kind === from) {
-      isReached = true;
-      values.push(...(await rowsOf(database, kind, of, and(ne(keyId, current), gt(of.table.id, last)), left)));
-    }
-    remaining += await countOf(database, of, inArray(keyId, [...before]));
-    lost += await countOf(database, of, notInArray(keyId, [current, ...before]));
+    const found = isReached ? await rowsOf(d1, kind, of, and(ne(keyId, current), beyond), left) : [];
+    values.push(...found);
+    if (found.length === left) next ??= placeOf(found.at(-1), at);
+    remaining += await countOf(d1, of, inArray(keyId, [...before]));
+    lost += await countOf(d1, of, notInArray(keyId, [current, ...before]));
   }
-  const end = values.length < limit ? undefined : values.at(-1);
-  return { values, remaining, lost, next: end === undefined ? null : `${end.kind}:${end.id}` };
+  return { values, remaining, lost, next };
+}
+
+/** Where sealed values are, in the order in which they are processed. */
+function sourcesIn(database: Database) {
+  return [...database.all.entries()].flatMap(([at, d1]) =>
+    SEALED_KINDS.flatMap((kind) => {
+      const of = valuesOf(kind);
+      return of === null ? [] : [{ at, d1, kind, of }];
+    }),
+  );
+}
+
+/** The place after a value of a D1 database. */
+function placeOf(value: SealedValue | undefined, database: number): string | null {
+  if (value === undefined) return null;
+  return `${value.kind}:${value.id}${database === 0 ? "" : `:${database}`}`;
 }
 
 /** Null if the column is null: nothing is sealed there. */
@@ -100,14 +115,14 @@ function keyIdOf({ column }: SealedValues): SQL<string> {
 }
 
 async function rowsOf(
-  database: Database,
+  d1: D1Database,
   kind: SealedKind,
   { table, column }: SealedValues,
   condition: SQL | undefined,
   limit: number,
 ): Promise<SealedValue[]> {
   const { id, org_id: orgId, project_id: projectId } = table;
-  const rows = await unscoped(database, "operator")
+  const rows = await unscoped(d1, "operator")
     .select({ id, orgId, projectId, sealed: column })
     .from(table)
     .where(condition)
@@ -118,6 +133,6 @@ async function rowsOf(
   );
 }
 
-async function countOf(database: Database, { table }: SealedValues, condition: SQL): Promise<number> {
-  return await unscoped(database, "operator").$count(table, condition);
+async function countOf(d1: D1Database, { table }: SealedValues, condition: SQL): Promise<number> {
+  return await unscoped(d1, "operator").$count(table, condition);
 }

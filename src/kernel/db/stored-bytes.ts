@@ -9,7 +9,7 @@ import { datasets, runs } from "./schema.ts";
 import { inOrganization } from "./scoped.ts";
 import { type StoredTable, storedTables } from "./slice-tables.ts";
 
-const KERNEL: readonly [StoredTable, StoredTable] = [
+const KERNEL: readonly StoredTable[] = [
   { table: datasets, bytes: datasets.bytes, paidBy: datasets.project_id },
   { table: runs, bytes: runs.stored_bytes, paidBy: runs.project_id },
 ];
@@ -29,7 +29,6 @@ async function bytesIn(database: Database, orgId: string, projectId: string | nu
   const owned = inOrganization(database, orgId);
   const sumOf = ({ table, bytes, paidBy }: StoredTable) =>
     owned.columns({ bytes: sum(bytes) }, table, projectId === null ? undefined : eq(paidBy, projectId));
-  const [first, ...others] = KERNEL;
-  const sums = await owned.batch([sumOf(first), ...[...others, ...storedTables()].map(sumOf)]);
+  const sums = await owned.batches([...KERNEL, ...storedTables()].map(sumOf));
   return sums.reduce((total, [row]) => total + Number(row?.bytes ?? 0), 0);
 }

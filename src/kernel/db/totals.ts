@@ -9,7 +9,7 @@ export async function addTotal(
   kind: "spans_dropped" | "events_unposted",
   n: number,
 ): Promise<void> {
-  await unscoped(database, "operator")
+  await unscoped(database.main, "operator")
     .insert(totals)
     .values({ kind, name: "", n })
     .onConflictDoUpdate({ target: [totals.kind, totals.name], set: { n: sql`${totals.n} + ${n}` } });

@@ -2,7 +2,7 @@
 import { and, eq, isNotNull, isNull } from "drizzle-orm";
 import type { OrganizationLimits } from "../../contract/identity.ts";
 import type { Scope } from "../../contract/scope.ts";
-import type { Database } from "./database.ts";
+import type { Database, HashedToken } from "./database.ts";
 import { organizations, projects, runs, type TrainerTokenRow, trainerTokens } from "./schema.ts";
 import { inProject, unscoped } from "./scoped.ts";
 
@@ -12,15 +12,15 @@ export interface FoundToken {
   readonly limits: Partial<OrganizationLimits>;
 }
 
-/** The token with this SHA-256 (hex), expired or not; null if there is none. */
-export async function findTrainerToken(database: Database, hash: string): Promise<FoundToken | null> {
-  const rows = await unscoped(database, "trainer token by hash")
+/** The token, expired or not; null if there is none. */
+export async function findTrainerToken(database: Database, token: HashedToken): Promise<FoundToken | null> {
+  const rows = await unscoped(database.at(token.database), "trainer token by hash")
     .select({ token: trainerTokens, limits: organizations.limits })
     .from(trainerTokens)
     .innerJoin(organizations, and(eq(organizations.id, trainerTokens.org_id), isNull(organizations.deleted_at)))
     .innerJoin(projects, and(eq(projects.id, trainerTokens.project_id), isNull(projects.deleted_at)))
     .leftJoin(runs, eq(runs.id, trainerTokens.run_id))
-    .where(and(eq(trainerTokens.hash, hash), isNull(runs.deleted_at)));
+    .where(and(eq(trainerTokens.hash, token.hash), isNull(runs.deleted_at)));
   return rows[0] ?? null;
 }
 

@@ -9,7 +9,16 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import { messageOf } from "../../contract/errors.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { type Mac, type Minting, type ParsedId, parseId, type TokenKind, tokenKind } from "../../core/ids.ts";
+import {
+  databaseNumberIn,
+  type Mac,
+  type Minting,
+  type ParsedId,
+  parseId,
+  type TokenKind,
+  tokenKind,
+} from "../../core/ids.ts";
+import type { HashedToken } from "../db/database.ts";
 import type { EndpointRow } from "../db/schema.ts";
 
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
@@ -252,10 +261,19 @@ function base64(data: Uint8Array): string {
   return Buffer.from(data).toString("base64");
 }
 
-/** What minting ids needs: a clock (`now` is epoch milliseconds), the runtime's randomness, and our keyed hash. */
-export function minting(env: Env, now: number): Minting {
+/**
+ * What minting ids needs: a clock (`now` is epoch milliseconds), the runtime's randomness, and our keyed hash. `orgId`: the
+ * owner of what will be looked up by the id or token alone, which then names the D1 database of the owner's rows.
+ */
+export function minting(env: Env, now: number, orgId?: string): Minting {
   const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
-  return { now, random, mac: idMac(secretsOf(env)[0]) };
+  const owned = orgId === undefined ? {} : { database: databaseNumberIn(orgId) };
+  return { now, random, mac: idMac(secretsOf(env)[0]), ...owned };
+}
+
+/** A token as its row is looked up. */
+export function hashToken(token: string): HashedToken {
+  return { hash: sha256Hex(token), database: databaseNumberIn(token) };
 }
 
 /**

@@ -26,7 +26,7 @@ const ANSWERS_WITHIN_MS = 5000;
 /** Variables that bound what the Worker does. */
 const NUMBERS = ["SILENCE_LIMIT_S", "MEMORY_BUDGET_MIB", "ROLLOUT_CHARACTERS"] as const;
 
-/** Makes one round trip to D1 and one to R2, each of at most `withinMs`. Never rejects. */
+/** Makes one round trip to each D1 database and one to R2, each of at most `withinMs`. Never rejects. */
 export async function checkReadiness(env: Env, withinMs: number = ANSWERS_WITHIN_MS): Promise<Readiness> {
   const [database, bucket] = await Promise.all([databaseProblem(env, withinMs), readBucket(env, withinMs)]);
   const checks: ReadinessCheck[] = [
@@ -48,12 +48,17 @@ function variablesProblem(env: Bound): string | null {
   return wrong.length === 0 ? null : `not a number above 0: ${wrong.join(", ")}`;
 }
 
-async function databaseProblem({ DB: database }: Bound, withinMs: number): Promise<string | null> {
-  if (database === undefined) return "DB is not bound";
+/** The first problem of its D1 databases. */
+async function databaseProblem(env: Bound, withinMs: number): Promise<string | null> {
+  const { DB } = env;
+  if (DB === undefined) return "DB is not bound";
   try {
-    const level = await inTime(readSchemaLevel(databaseOf({ DB: database })), withinMs);
-    if (level === SCHEMA_LEVEL) return null;
-    return `its newest migration is ${level ?? "none"}, but this release needs ${SCHEMA_LEVEL}`;
+    const levels = await inTime(databaseOf({ ...env, DB }).each(readSchemaLevel), withinMs);
+    const behind = levels.findIndex((level) => level !== SCHEMA_LEVEL);
+    if (behind === -1) return null;
+    const its = behind === 0 ? "its" : "the";
+    const where = behind === 0 ? "" : ` of DB_${behind}`;
+    return `${its} newest migration${where} is ${levels[behind] ?? "none"}, but this release needs ${SCHEMA_LEVEL}`;
   } catch (thrown) {
     logError("readiness: the database does not answer", {}, thrown);
     return "D1 does not answer";

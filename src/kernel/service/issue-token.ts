@@ -38,7 +38,7 @@ export async function issueTrainer(
 
 /** The previous token works until `until`, in epoch milliseconds. */
 export async function issueToken(env: Env, scope: Scope, run_id: string, now: number, until: number): Promise<string> {
-  const token = mintToken("rct", minting(env, now));
+  const token = mintToken("rct", minting(env, now, scope.orgId));
   const row = { hash: sha256Hex(token), run_id, created_at: now };
   await replaceTrainerToken(databaseOf(env), scope, row, until);
   return token;
