@@ -53,7 +53,17 @@ const nodeProject = {
   },
 };
 
-/** wrangler.toml but for one flag: the tests, and what runs them in workerd, take the bindings from an import. */
+const SECOND_DATABASE = `
+[[d1_databases]]
+binding = "DB_1"
+database_name = "rollcall-1"
+database_id = "00000000-0000-0000-0000-000000000001"
+`;
+
+/**
+ * wrangler.toml but for one flag: the tests, and what runs them in workerd, take the bindings from an import. And with a
+ * second D1 database.
+ */
 function configOfTests(): string {
   const config = readFileSync("wrangler.toml", "utf8")
     .replace(', "disallow_importable_env"', "")
@@ -61,7 +71,7 @@ function configOfTests(): string {
     .replaceAll(/"(src|dist|migrations)(?=["/])/g, (_, folder: string) => `"${resolve(folder)}`);
   const file = resolve("dist/tests/wrangler.toml");
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, config);
+  writeFileSync(file, config + SECOND_DATABASE);
   return file;
 }
 

@@ -139,6 +139,14 @@ function checkDatabases({ deployed, released }: Check): Finding[] {
     if (NO_DATABASE.test(id)) return [error(`${binding} has no database: database_id is a placeholder`, fix)];
     return UUID.test(id) ? [] : [error(`${binding} has no database: database_id is not a UUID`, fix)];
   });
+  const numbers = deployed.d1_databases
+    .flatMap(({ binding }) => /^DB_([1-9]\d*)$/.exec(binding)?.[1] ?? [])
+    .map(Number);
+  const gap = numbers.findIndex((_, at) => !numbers.includes(at + 1));
+  if (gap !== -1) {
+    const what = `DB_${Math.max(...numbers)} is bound, and DB_${gap + 1} is not: the Worker uses none after the gap`;
+    ids.push(error(what, `a [[d1_databases]] with binding = "DB_${gap + 1}"`));
+  }
   const missing = released.migrations.names.filter((name) => !deployed.migrations.names.includes(name));
   if (missing.length === 0) return ids;
   const what = `${deployed.migrations.folder} lacks migrations of this release: ${missing.join(", ")}`;

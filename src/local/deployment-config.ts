@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Unstable_RawConfig } from "wrangler";
-import type { DeploymentRecord } from "./deployment-file.ts";
+import { type DeploymentRecord, databaseIds, databaseName } from "./deployment-file.ts";
 
 /** A configuration for wrangler, as it is written. */
 export type RawConfig = Unstable_RawConfig;
@@ -40,10 +40,10 @@ export function deploymentConfig(released: RawConfig, record: PlacedDeployment, 
     assets: { ...released.assets, directory: built.page },
     // The domain is not a route here: wrangler without a terminal takes a domain away from whatever has it.
     ...{ workers_dev: record.domain === undefined, preview_urls: false },
-    d1_databases: (released.d1_databases ?? []).map((database) => ({
-      ...database,
-      database_name: record.database,
-      database_id: record.database_id,
+    d1_databases: databaseIds(record).map((database_id, number) => ({
+      binding: number === 0 ? "DB" : `DB_${number}`,
+      database_name: databaseName(record, number),
+      database_id,
       migrations_dir: built.migrations,
     })),
     r2_buckets: (released.r2_buckets ?? []).map((bucket) => ({

@@ -29,6 +29,8 @@ const Record = z.strictObject({
   worker: Name,
   database: Name,
   database_id: z.string().optional(),
+  /** Ids of the D1 databases besides the first one, in the order of their numbers. */
+  more_database_ids: z.array(z.string()).optional(),
   bucket: Name,
   /** What the names of its queues begin with. */
   queue_prefix: z.string(),
@@ -75,7 +77,7 @@ export async function writeDeployment(file: string, name: string, record: Deploy
 
 /** The fields in the order of their definition, so that the same deployment is always the same text. */
 function tableOf(title: string, { vars, ...fields }: DeploymentRecord): string {
-  const values = new Map<string, string | undefined>(Object.entries(fields));
+  const values = new Map<string, Value>(Object.entries(fields));
   const known = Object.keys(Record.shape).map((key) => [key, values.get(key)] as const);
   const variables = linesOf(Object.entries(vars));
   const name = /^[\w-]+$/.test(title) ? title : JSON.stringify(title);
@@ -83,9 +85,24 @@ function tableOf(title: string, { vars, ...fields }: DeploymentRecord): string {
   return [`[${name}]`, ...linesOf(known), ...below, ""].join("\n");
 }
 
-/** A JSON string is a valid TOML string. */
-function linesOf(values: readonly (readonly [key: string, value: string | undefined])[]): string[] {
+type Value = string | readonly string[] | undefined;
+
+/** A JSON string is a valid TOML string, and so is a list of them. */
+function linesOf(values: readonly (readonly [key: string, value: Value])[]): string[] {
   return values.flatMap(([key, value]) => (value === undefined ? [] : [`${key} = ${JSON.stringify(value)}`]));
+}
+
+/** The most D1 databases of a deployment. */
+export const MOST_DATABASES = 32;
+
+/** The name of a D1 database of the deployment, by its number. */
+export function databaseName({ database }: Pick<DeploymentRecord, "database">, number: number): string {
+  return number === 0 ? database : `${database}-${number}`;
+}
+
+/** The ids of the D1 databases that exist, by number. */
+export function databaseIds({ database_id, more_database_ids = [] }: DeploymentRecord): string[] {
+  return database_id === undefined ? [] : [database_id, ...more_database_ids];
 }
 
 /** What a new deployment of this name is called at Cloudflare. */

@@ -36,6 +36,8 @@ interface LocalRuntime {
   readonly entryPort?: number;
   /** Values for this machine: secrets, and variables whose value in wrangler.toml is for a deployment. */
   readonly bindings: Readonly<Record<string, string | number>>;
+  /** How many D1 databases it has; default 1. */
+  readonly databases?: number | undefined;
   /** How the previous workerds ended. Resolves when work that may have ended them may continue. */
   readonly lastEnd: () => Promise<Deaths>;
   readonly log: Log;
@@ -62,6 +64,7 @@ export async function miniflareOptions(runtime: LocalRuntime): Promise<Miniflare
     modules: [{ type: "ESModule" as const, path: runtime.bundle }],
     modulesRoot: dirname(runtime.bundle),
     ...(given["assets"] !== undefined && { assets: { ...Object(given["assets"]), directory: runtime.page } }),
+    d1Databases: { ...Object(given["d1Databases"]), ...furtherDatabases(runtime.databases ?? 1) },
     bindings: { ...Object(given["bindings"]), ...runtime.bindings },
     serviceBindings: {
       ...Object(given["serviceBindings"]),
@@ -82,6 +85,13 @@ export async function miniflareOptions(runtime: LocalRuntime): Promise<Miniflare
     },
     unsafeHandleRuntimeRestart: runtime.onRestart,
   });
+}
+
+/** The bindings of D1 databases besides `DB`, by name. */
+function furtherDatabases(databases: number): Record<string, { readonly id: string }> {
+  return Object.fromEntries(
+    Array.from({ length: databases - 1 }, (_, at) => [`DB_${at + 1}`, { id: `rollcall-${at + 1}` }]),
+  );
 }
 
 /**

@@ -67,6 +67,10 @@ export interface PlatformOptions {
   readonly page?: string | undefined;
   /** Values that replace those of wrangler.toml; for tests and benchmarks. */
   readonly bindings?: Readonly<Record<string, string | number>> | undefined;
+  /**
+   * How many D1 databases it has; default 1. A state directory must not be booted with fewer than before. For tests.
+   */
+  readonly databases?: number | undefined;
   /** Milliseconds without an answer after which workerd is restarted; default 30 s. */
   readonly hungAfterMs?: number | undefined;
   /** If it is aborted during the boot, everything is undone and the boot rejects with its reason. */
@@ -187,6 +191,7 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
       page,
       directory,
       store: store.path,
+      databases: options.databases,
       // A read-only platform ends nothing, and must not overwrite how the last one ended.
       deathsBefore: options.atRest === true ? NO_DEATHS : noteRunning(directory),
       bindings: {
@@ -224,7 +229,7 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
     });
     try {
       options.signal?.throwIfAborted();
-      key = await prepareDatabase(miniflare, watch, migrations, directory);
+      key = await prepareDatabase(miniflare, watch, migrations, { directory, databases: options.databases ?? 1 });
       options.signal?.throwIfAborted();
       letGoOn();
       await watch.begin();
@@ -326,7 +331,7 @@ async function tryToStart(
 }
 
 /**
- * Migrates the database and seeds the account. Miniflare's access to a database blocks this thread, including the watch
+ * Migrates the D1 databases and seeds the account in the first. Miniflare's access to a database blocks this thread, including the watch
  * and all signals, until workerd answers. So no work that may have hung a previous workerd continues before this is
  * done. If workerd dies meanwhile, waits for the next one and tries again. Returns the accepted key. A new key is
  * stored in the directory before the database: after a kill in between, the next boot finds the old key spent.
@@ -335,7 +340,7 @@ async function prepareDatabase(
   miniflare: Miniflare,
   watch: WorkerdWatch,
   migrations: string,
-  directory: string,
+  { directory, databases }: { readonly directory: string; readonly databases: number },
 ): Promise<string> {
   const account = localAccount(directory);
   for (;;) {
@@ -344,6 +349,9 @@ async function prepareDatabase(
     try {
       const database = await miniflare.getD1Database("DB");
       await migrate(database, migrations);
+      for (let number = 1; number < databases; number += 1) {
+        await migrate(await miniflare.getD1Database(`DB_${number}`), migrations);
+      }
       const isSpent = await isLocalKeySpent(database, account.keyId);
       const key = isSpent ? newApiKeyOf(directory) : apiKeyOf(directory);
       await seedAccount(database, { ...account, key }, Date.now());
@@ -381,6 +389,7 @@ interface Launch {
   readonly page: string;
   readonly directory: string;
   readonly store: string;
+  readonly databases: number | undefined;
   /** Workerds before this boot that were not stopped in an orderly way, each soon after the previous one. */
   readonly deathsBefore: Deaths;
   readonly bindings: Readonly<Record<string, string | number>>;

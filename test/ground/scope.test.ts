@@ -24,9 +24,7 @@ function matchesIn(files: readonly string[], pattern: RegExp): string[] {
 
 test("no source calls a method of the database itself: it is passed to functions of src/kernel/db", () => {
   expect(matchesIn(SOURCES, /\.(?:prepare|withSession|dump)\(/g)).toEqual([]);
-  expect(matchesIn(SOURCES, /\b(?:DB|database|d1)\??\.\s*(?:exec|batch)\b/g)).toEqual([
-    "src/kernel/db/scoped.ts: d1.batch",
-  ]);
+  expect(matchesIn(SOURCES, /\b(?:DB|database|d1)\??\.\s*(?:exec|batch)\b/g)).toEqual([]);
 });
 
 test("no query of src/kernel/db is raw SQL text", () => {
@@ -35,11 +33,11 @@ test("no query of src/kernel/db is raw SQL text", () => {
 });
 
 test("these queries have no owner, and no others", () => {
-  expect(matchesIn(SOURCES, /\bunscoped\(\w+, ("[^"]+")\)/g)).toEqual([
+  expect(matchesIn(SOURCES, /\bunscoped\((?:[^()"]|\([^()]*(?:\([^()]*\))?[^()]*\))+, ("[^"]+")\)/g)).toEqual([
     'src/accounts/queries/invitations.ts: "invitation by hash"',
     'src/accounts/queries/invitations.ts: "invitation by hash"',
     'src/accounts/queries/keys.ts: "key by hash"',
-    'src/accounts/queries/organizations.ts: "operator"',
+    ...Array<string>(2).fill('src/accounts/queries/organizations.ts: "operator"'),
     'src/accounts/queries/organizations.ts: "bootstrap"',
     'src/accounts/queries/organizations.ts: "bootstrap"',
     'src/accounts/queries/organizations.ts: "operator"',
@@ -65,7 +63,7 @@ test("these queries have no owner, and no others", () => {
   ]);
   const calls = matchesIn(SOURCES, /\bunscoped\(/g).length;
   const declared = 1;
-  expect(calls - declared).toBe(33);
+  expect(calls - declared).toBe(34);
 });
 
 test("the scope test covers every file with a function that takes a database", () => {

@@ -72,19 +72,25 @@ class Backup {
   }
 
   async make(now: Date): Promise<BackedUp> {
-    const { schema, secret, restoring, tables: names } = await this.#from.read("", {}, DeploymentState);
+    const state = await this.#from.read("", {}, DeploymentState);
+    const { schema, secret, restoring, tables: names, databases = 1 } = state;
     if (restoring !== null) throw new StepFailed(`${this.#from.url}: a restore into it is not complete`);
     if (schema === null) throw new StepFailed(`${this.#from.url}: its database is empty`);
     const tables: Manifest["tables"] = [];
-    for (const name of names) tables.push({ name, pages: await this.#rows(name) });
+    for (let database = 0; database < databases; database += 1) {
+      const number = database === 0 ? {} : { database };
+      for (const name of names) tables.push({ ...number, name, pages: await this.#rows(name, database) });
+    }
     this.#log(`${this.#counts.rows} rows of ${tables.length} tables`);
-    for (const kind of OBJECT_KINDS) await this.#kind(kind);
+    for (const kind of OBJECT_KINDS) {
+      for (let database = 0; database < databases; database += 1) await this.#kind(kind, database);
+    }
     this.#log(`${this.#counts.objects} objects`);
     await this.#allFiles();
     this.#log(`${this.#counts.files} files, ${this.#counts.bytes} bytes`);
     const manifest: Manifest = {
       ...{
-        format: "rollcall-backup-1",
+        format: databases === 1 ? ("rollcall-backup-1" as const) : ("rollcall-backup-2" as const),
         release: rollcallVersion(),
         made_at: now.toISOString(),
         schema,
@@ -98,10 +104,10 @@ class Backup {
     return { tables: tables.length, ...this.#counts, stored, found };
   }
 
-  async #rows(table: string): Promise<string[]> {
+  async #rows(table: string, database: number): Promise<string[]> {
     const pages: string[] = [];
     for (let after: number | null = 0; after !== null; ) {
-      const page: RowsPage = await this.#from.read("/rows", { table, after }, RowsPage);
+      const page: RowsPage = await this.#from.read("/rows", { database, table, after }, RowsPage);
       pages.push(await this.#blobs.add(page.text));
       this.#counts.rows += page.text.split("\n").length - 2;
       after = page.next;
@@ -109,9 +115,9 @@ class Backup {
     return pages;
   }
 
-  async #kind(kind: (typeof OBJECT_KINDS)[number]): Promise<void> {
+  async #kind(kind: (typeof OBJECT_KINDS)[number], database: number): Promise<void> {
     for (let after: number | null = 0; after !== null; ) {
-      const page: ObjectsPage = await this.#from.read("/objects", { kind, after }, ObjectsPage);
+      const page: ObjectsPage = await this.#from.read("/objects", { database, kind, after }, ObjectsPage);
       for (const { name, trains } of page.objects) {
         if (kind === "run") await this.#run(name, trains);
         else await this.#note(kind, name, await this.#storage(kind, name));

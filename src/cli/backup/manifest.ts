@@ -6,15 +6,16 @@ const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** Written last: a backup without it is incomplete. */
 export const Manifest = z.object({
-  format: z.literal("rollcall-backup-1"),
+  /** The second: it has rows of several D1 databases. */
+  format: z.enum(["rollcall-backup-1", "rollcall-backup-2"]),
   /** The version of Rollcall that made it, and when (RFC 3339). */
   release: z.string(),
   made_at: z.string(),
   /** The newest migration of the database, and the name of the secret: a restore needs the same. */
   schema: z.string(),
   secret: z.string(),
-  /** Blobs with the pages of each table, in the order in which they are restored. */
-  tables: z.array(z.object({ name: z.string(), pages: z.array(Sha256) })),
+  /** Blobs with the pages of each table, in the order in which they are restored. `database`: its number; absent: 0. */
+  tables: z.array(z.object({ database: z.int().min(0).optional(), name: z.string(), pages: z.array(Sha256) })),
   /** Blobs of lists of `CopiedObject` and of `CopiedFile`. */
   objects: z.array(Sha256),
   files: z.array(Sha256),

@@ -68,16 +68,22 @@ async function writeEverything(
   log(`${files} files`);
   const objects = await restoreObjects(restore, manifest);
   log(`${objects} objects`);
-  for (const { name, pages } of manifest.tables) {
+  for (const { database = 0, name, pages } of manifest.tables) {
     for (const [number, page] of pages.entries()) {
-      await into.write("/rows", { of }, { table: name, first: number === 0, text: await blobs.text(page) });
+      await into.write("/rows", { of }, { database, table: name, first: number === 0, text: await blobs.text(page) });
     }
   }
   log(`${manifest.tables.length} tables`);
   return { files, objects, tables: manifest.tables.length };
 }
 
-function refuseOther(manifest: Manifest, { schema, secret }: DeploymentState): void {
+function refuseOther(manifest: Manifest, { schema, secret, databases: has = 1 }: DeploymentState): void {
+  const needs = 1 + Math.max(0, ...manifest.tables.map(({ database = 0 }) => database));
+  if (has < needs) {
+    throw new StepFailed(
+      `the backup has rows of ${needs} D1 databases, and the deployment has ${has}: deploy it with --databases ${needs}`,
+    );
+  }
   if (secret !== manifest.secret) {
     throw new StepFailed(
       "the backup is of a deployment with another ROLLCALL_SECRET: without that, nothing in it opens",

@@ -140,7 +140,7 @@ const AGAIN = "the same command continues where this one stopped";
 const DEPLOY = command({
   name: "deploy",
   help: "make a deployment on Cloudflare, or upgrade it to this release",
-  more: `The command creates the D1 database, the R2 bucket and the queues that are missing, migrates the database, deploys the
+  more: `The command creates the D1 databases, the R2 bucket and the queues that are missing, migrates the databases, deploys the
 Worker with wrangler, waits until it is ready, stores the first key as a profile, and plays a smoke run of four rollouts with
 a model inside the deployment. The same command upgrades, and continues after an interruption. It uses the login of wrangler (npx wrangler login) or CLOUDFLARE_API_TOKEN.
 Names and ids are in ${DEPLOYMENT_FILE}, which the command writes. Secrets are in rollcall.NAME.secrets.json next to it.
@@ -150,6 +150,7 @@ Further commands: deploy status, deploy resume, deploy backup, deploy restore, d
     account: { value: "ID", help: "the Cloudflare account, if the login has several; default CLOUDFLARE_ACCOUNT_ID" },
     location: { value: "WHERE", choices: LOCATIONS, help: "where data is stored; cannot be changed later" },
     jurisdiction: { value: "WHERE", choices: JURISDICTIONS, help: "which D1 and R2 data never leaves" },
+    databases: { value: "N", help: "how many D1 databases it has, 1 to 32; more can be added later, none removed" },
     domain: { value: "HOST", help: "an address in a zone of the account: rollcall.example.com; default workers.dev" },
     url: { value: "URL", help: "the address at which to call the deployment, if a proxy is in front of it" },
     var: { value: "NAME=VALUE", repeatable: true, help: "set a variable of the Worker" },
@@ -175,6 +176,7 @@ Further commands: deploy status, deploy resume, deploy backup, deploy restore, d
         url: addressFlag(line.text("url")),
       },
       vars: line.pairs("var"),
+      databases: line.count("databases", 1),
       organization: line.on("empty") ? null : (line.text("organization") ?? deployment.name),
       drainMs: drainOf(line.on("drain"), line.count("drain-wait", 1)),
       smoke: !line.on("no-smoke"),
@@ -217,8 +219,8 @@ function addressFlag(text: string | undefined): string | undefined {
 }
 
 function deployedView(name: string, { record, ...deployed }: Deployed) {
-  const { account_id, worker, database, database_id, bucket } = record;
-  return { name, ...deployed, account_id, worker, database, database_id, bucket };
+  const { account_id, worker, database, database_id, more_database_ids = [], bucket } = record;
+  return { name, ...deployed, account_id, worker, database, database_id, more_database_ids, bucket };
 }
 
 function deployedText(name: string, { url, profile, secrets, smoke, findings }: Deployed): string {
@@ -252,6 +254,7 @@ const STATUS = command({
 });
 
 function statusText({ worker, database, schema, bucket, queues, ...status }: DeploymentStatus): string {
+  const more = status.more_databases.map(({ name, applied }) => `${name} (${applied ?? "empty"})`);
   const behind = schema.applied === schema.release ? "" : `, and this release has ${schema.release}`;
   return safeDetails({
     deployment: status.name,
@@ -263,6 +266,7 @@ function statusText({ worker, database, schema, bucket, queues, ...status }: Dep
     secrets: status.secrets.join(", ") || "none",
     database: `${database.name}: ${database.id ?? "does not exist"}`,
     schema: `${schema.applied ?? "empty"}${behind}`,
+    "more databases": more.length === 0 ? null : more.join(", "),
     bucket: `${bucket.name}${bucket.exists ? "" : ": does not exist"}`,
     queues: `${queues.existing.length}${queues.missing.length === 0 ? "" : `, missing: ${queues.missing.join(", ")}`}`,
     release: status.release,

@@ -7,7 +7,14 @@ import { rmSync } from "node:fs";
 import type { CloudflareAccount } from "../../local/cloudflare/account.ts";
 import type { CloudflareApi } from "../../local/cloudflare/api.ts";
 import { queuesOf, readReleased, renamedQueues } from "../../local/deployment-config.ts";
-import { type DeploymentRecord, secretsFile, uploadFile, writeDeployment } from "../../local/deployment-file.ts";
+import {
+  type DeploymentRecord,
+  databaseIds,
+  databaseName,
+  secretsFile,
+  uploadFile,
+  writeDeployment,
+} from "../../local/deployment-file.ts";
 import { COMMAND, PACKAGE_ROOT } from "../../local/package-root.ts";
 import { StepFailed } from "../backup/step-failed.ts";
 import { accountOf, hasOrganization, recordedDeployment } from "./deployment.ts";
@@ -32,8 +39,9 @@ export async function destroyDeployment(
 ): Promise<Destroyed> {
   const record = await recordedDeployment(file, name);
   const account = await accountOf(api, record.account_id);
-  const database = await account.findDatabase(record.database);
-  if (!data && database !== null && (await hasOrganization(account.database(database)))) {
+  const databases = await findDatabases(account, record);
+  for (const id of databases) {
+    if (data || !(await hasOrganization(account.database(id)))) continue;
     throw new StepFailed(
       `${name} has organisations, and nothing was deleted: --data deletes them, their runs and their datasets (${COMMAND} deploy backup copies them first)`,
     );
@@ -45,12 +53,22 @@ export async function destroyDeployment(
   const ids = queues.flatMap((queue) => existing.get(queue) ?? []);
   log(`deleting ${ids.length} queues`);
   for (const id of ids) await account.deleteQueue(id);
-  if (database !== null) await account.deleteDatabase(database);
+  for (const id of databases) await account.deleteDatabase(id);
   const kept = await deleteBucket(account, record, data);
   if (kept.length > 0) return { name, kept };
   for (const secrets of [secretsFile(file, name), uploadFile(file, name)]) rmSync(secrets, { force: true });
   await writeDeployment(file, name, null);
   return { name, kept };
+}
+
+/** The ids of its D1 databases that exist. */
+async function findDatabases(account: CloudflareAccount, record: DeploymentRecord): Promise<string[]> {
+  const found: string[] = [];
+  for (let number = 0; number < Math.max(1, databaseIds(record).length); number += 1) {
+    const id = await account.findDatabase(databaseName(record, number));
+    if (id !== null) found.push(id);
+  }
+  return found;
 }
 
 async function deleteBucket(account: CloudflareAccount, record: DeploymentRecord, data: boolean) {

@@ -14,7 +14,7 @@ import { bundleAssets } from "../../local/assets.ts";
 import { bundleWorker } from "../../local/bundle.ts";
 import { checkDeployed } from "../../local/check-deployed.ts";
 import { checkDeployment, type Finding } from "../../local/check-deployment.ts";
-import type { CloudflareAccount, RemoteDatabase } from "../../local/cloudflare/account.ts";
+import type { CloudflareAccount } from "../../local/cloudflare/account.ts";
 import type { CloudflareApi } from "../../local/cloudflare/api.ts";
 import { migrateDatabase } from "../../local/cloudflare/migrate-database.ts";
 import { neededBindings, readDeployment } from "../../local/deployment.ts";
@@ -31,6 +31,9 @@ import {
   createSecrets,
   type DeploymentRecord,
   type DeploymentSecrets,
+  databaseIds,
+  databaseName,
+  MOST_DATABASES,
   newRecord,
   newSecret,
   readDeployments,
@@ -68,6 +71,8 @@ export interface DeployAsked {
     readonly [Name in "account_id" | "location" | "jurisdiction" | "domain" | "url"]?: DeploymentRecord[Name];
   };
   readonly vars: Readonly<Record<string, string>>;
+  /** How many D1 databases it has; undefined: as many as before, and a new one has one. */
+  readonly databases: number | undefined;
   /** The name of the first organisation; null to make none. */
   readonly organization: string | null;
   /** How long rollouts in flight may take to end before the upgrade, in milliseconds; null: it does not wait for them. */
@@ -106,18 +111,17 @@ export async function makeDeployment(api: CloudflareApi, asked: DeployAsked, ste
   if (chosen.database_id === undefined || unfounded) checkProfile(name, url);
   await checkDomain(account, chosen);
   const { released, built } = await build(step);
-  await checkConfig(
-    deploymentConfig(released, { ...chosen, account_id: account.id, database_id: randomUUID() }, built),
-  );
+  const databases = databasesOf(chosen, asked);
+  const supposed = { ...chosen, account_id: account.id, database_id: randomUUID() };
+  await checkConfig(deploymentConfig(released, supposed, built));
   step.log(`${name}: the Worker ${chosen.worker} in the account ${account.id}, at ${url}`);
-  const record = { ...chosen, account_id: account.id, database_id: await ensureDatabase(account, chosen, step) };
-  await writeDeployment(file, name, record);
+  const record = await ensureDatabases(account, asked, chosen, databases, step);
   await ensureBucket(account, record, step);
   const config = deploymentConfig(released, record, built);
   await ensureQueues(account, queuesOf(config), step);
   const secrets = await prepareSecrets({ account, asked, record, url }, step);
   const operator = await drainOld({ account, asked, record, url }, step);
-  const migrated = await migrate(account.database(record.database_id), built, step);
+  const migrated = await migrate(account, record, built, step);
   await upload(config, { secrets, path: uploadFile(file, name) }, step);
   if (record.domain !== undefined) await account.giveDomain(record.worker, record.domain);
   step.log(`waiting until ${url} is ready`);
@@ -176,22 +180,59 @@ async function chooseRecord({ file, name, like, changes, vars }: DeployAsked): P
   return { ...record, vars: { ...record.vars, ...vars } };
 }
 
-async function ensureDatabase(account: CloudflareAccount, record: DeploymentRecord, { log }: Step): Promise<string> {
-  const found = await account.findDatabase(record.database);
-  const { database_id: recorded = found } = record;
+/** How many D1 databases the deployment shall have. None is removed: ids of organisations and keys name them. */
+function databasesOf(record: DeploymentRecord, { name, databases }: DeployAsked): number {
+  const has = databaseIds(record).length;
+  const wanted = databases ?? Math.max(has, 1);
+  if (wanted > MOST_DATABASES) throw usageError(`--databases: must be at most ${MOST_DATABASES}`, "databases");
+  if (wanted >= has) return wanted;
+  throw usageError(`--databases: ${name} has ${has}, and none can be removed: organisations are in them`, "databases");
+}
+
+/** Each is in the deployment's file before the next one is created. */
+async function ensureDatabases(
+  account: CloudflareAccount,
+  { file, name }: DeployAsked,
+  chosen: DeploymentRecord,
+  databases: number,
+  step: Step,
+): Promise<PlacedDeployment> {
+  const database_id = await ensureDatabase(account, chosen, 0, step);
+  let record = { ...chosen, account_id: account.id, database_id };
+  await writeDeployment(file, name, record);
+  for (let number = 1; number < databases; number += 1) {
+    const id = await ensureDatabase(account, record, number, step);
+    const [, ...others] = databaseIds(record);
+    record = { ...record, more_database_ids: [...others.slice(0, number - 1), id, ...others.slice(number)] };
+    await writeDeployment(file, name, record);
+  }
+  return record;
+}
+
+async function ensureDatabase(
+  account: CloudflareAccount,
+  record: DeploymentRecord,
+  number: number,
+  { log }: Step,
+): Promise<string> {
+  const name = databaseName(record, number);
+  const field = number === 0 ? "database_id" : `more_database_ids[${number - 1}]`;
+  const found = await account.findDatabase(name);
+  const known = databaseIds(record)[number];
+  const recorded = known ?? found;
   if (found !== null && found === recorded) return found;
   if (found !== null) {
     throw new StepFailed(
-      `the database ${record.database} is ${found}, but this deployment has ${recorded}: is this another account, or was the database replaced? If it is the right one, set database_id to it in the deployment's file`,
+      `the database ${name} is ${found}, but this deployment has ${recorded}: is this another account, or was the database replaced? If it is the right one, set ${field} to it in the deployment's file`,
     );
   }
-  if (record.database_id !== undefined) {
+  if (known !== undefined) {
     throw new StepFailed(
-      `the database ${record.database} (${record.database_id}) of this deployment does not exist any more: restore it, or remove database_id from the deployment's file to begin with an empty one`,
+      `the database ${name} (${known}) of this deployment does not exist any more: restore it, or remove ${field} from the deployment's file to begin with an empty one`,
     );
   }
-  log(`creating the database ${record.database}`);
-  return await account.createDatabase(record.database, record);
+  log(`creating the database ${name}`);
+  return await account.createDatabase(name, record);
 }
 
 async function ensureBucket(account: CloudflareAccount, record: DeploymentRecord, { log }: Step): Promise<void> {
@@ -224,7 +265,7 @@ async function prepareSecrets(platform: Platform, step: Step): Promise<Deploymen
   const file = secretsFile(asked.file, asked.name);
   const held = (await account.secretsOf(record.worker)) ?? [];
   const [existed, before] = [existsSync(file), readSecrets(file)];
-  const founded = await hasOrganization(account.database(record.database_id));
+  const founded = await hasOrganizations(account, record);
   const isNew = !held.includes(SECRET) && before[SECRET] === undefined;
   if (isNew && founded) {
     throw new StepFailed(
@@ -245,6 +286,13 @@ async function prepareSecrets(platform: Platform, step: Step): Promise<Deploymen
     log(`${SECRET} is in ${file}: keep a copy, since Cloudflare never shows it and no stored key opens without it`);
   }
   return Object.fromEntries(Object.entries(secrets).filter(([name]) => name === BOOTSTRAP || !held.includes(name)));
+}
+
+async function hasOrganizations(account: CloudflareAccount, record: PlacedDeployment): Promise<boolean> {
+  for (const id of databaseIds(record)) {
+    if (await hasOrganization(account.database(id))) return true;
+  }
+  return false;
 }
 
 /** The first key must not replace that of another platform, and must not get lost because it cannot be stored. */
@@ -276,10 +324,21 @@ async function checkConfig(config: RawConfig): Promise<void> {
   throw new StepFailed(errors.map(({ what, fix }) => `${what} (${fix})`).join("\n"));
 }
 
-async function migrate(database: RemoteDatabase, { migrations }: Built, { log }: Step): Promise<string[]> {
-  const applied = await migrateDatabase(database, migrations);
-  log(applied.length === 0 ? "the database is up to date" : `applied ${applied.length} migrations to the database`);
-  return applied;
+/** The names of the migrations that one of its D1 databases or more lacked. */
+async function migrate(
+  account: CloudflareAccount,
+  record: PlacedDeployment,
+  { migrations }: Built,
+  { log }: Step,
+): Promise<string[]> {
+  const all = new Set<string>();
+  for (const [number, id] of databaseIds(record).entries()) {
+    const applied = await migrateDatabase(account.database(id), migrations);
+    const what = number === 0 ? "the database" : `the database ${databaseName(record, number)}`;
+    log(applied.length === 0 ? `${what} is up to date` : `applied ${applied.length} migrations to ${what}`);
+    for (const one of applied) all.add(one);
+  }
+  return [...all].sort();
 }
 
 interface Uploaded {

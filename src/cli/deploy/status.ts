@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { CloudflareApi } from "../../local/cloudflare/api.ts";
 import { appliedMigrations } from "../../local/cloudflare/migrate-database.ts";
 import { queuesOf, readReleased, renamedQueues } from "../../local/deployment-config.ts";
+import { databaseIds, databaseName } from "../../local/deployment-file.ts";
 import { migrationsIn } from "../../local/migrate.ts";
 import { PACKAGE_ROOT, rollcallVersion } from "../../local/package-root.ts";
 import { askReadiness, drainingSince } from "../../local/readyz.ts";
@@ -19,6 +20,8 @@ export interface DeploymentStatus {
   readonly worker: { readonly name: string; readonly version: string | null; readonly since: string | null };
   readonly secrets: readonly string[];
   readonly database: { readonly name: string; readonly id: string | null };
+  /** Its further D1 databases, by number from 1, each with its last migration. */
+  readonly more_databases: readonly { readonly name: string; readonly id: string; readonly applied: string | null }[];
   /** The last migration that the database has, and the last one of this release. */
   readonly schema: { readonly applied: string | null; readonly release: string | null };
   readonly bucket: { readonly name: string; readonly exists: boolean };
@@ -45,6 +48,13 @@ export async function readStatus(
   ]);
   const draining = secrets === null ? null : await drainingSince(url, signal);
   const applied = id === null ? [] : await appliedMigrations(account.database(id));
+  const more = databaseIds(record).slice(1);
+  const more_databases = await Promise.all(
+    more.map(async (id, at) => {
+      const applied = await appliedMigrations(account.database(id));
+      return { name: databaseName(record, at + 1), id, applied: applied.at(-1) ?? null };
+    }),
+  );
   const needed = queuesOf(renamedQueues(released, record));
   return {
     ...{ name, account_id: account.id, url },
@@ -53,6 +63,7 @@ export async function readStatus(
     worker: { name: record.worker, version: version?.id ?? null, since: version?.since ?? null },
     secrets: secrets ?? [],
     database: { name: record.database, id },
+    more_databases,
     schema: {
       applied: applied.at(-1) ?? null,
       release: migrationsIn(join(PACKAGE_ROOT, "migrations")).at(-1) ?? null,

@@ -7,10 +7,10 @@ import { unscoped } from "./scoped.ts";
 export const SCHEMA_LEVEL = "0017_trigger_schedules.sql";
 
 /** Null if no migration was ever applied. */
-export async function readSchemaLevel(database: D1Database): Promise<string | null> {
+export async function readSchemaLevel(d1: D1Database): Promise<string | null> {
   const newest = sql`select name from d1_migrations order by id desc limit 1`;
   try {
-    const rows = await unscoped(database, "operator").all<{ name: string }>(newest);
+    const rows = await unscoped(d1, "operator").all<{ name: string }>(newest);
     return rows[0]?.name ?? null;
   } catch (thrown) {
     if (hasNoTable(thrown)) return null;

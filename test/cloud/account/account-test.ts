@@ -87,6 +87,7 @@ async function deployAll(asked: AccountTest, released: Awaited<ReturnType<typeof
     like: null,
     changes,
     vars: {},
+    databases: undefined,
     organization: name,
     drainMs: null,
     smoke: false,

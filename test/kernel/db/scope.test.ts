@@ -1,10 +1,11 @@
 /**
  * No query of the kernel or of a slice reads or changes rows that are not its caller's. Each function that takes a
  * database is called by another project of the same organisation and by another organisation. These have the same
- * things with the same names, and pass the ids of the first one. A function without a case fails the first test.
+ * things with the same names, and pass the ids of the first one. A function without a case fails the first test. All
+ * tenants are in the second D1 database: a function that asks the first one finds nothing.
  */
 import { env } from "cloudflare:workers";
-import { eq, exists, sql } from "drizzle-orm";
+import { count, eq, exists, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import * as apiKeys from "../../../src/accounts/queries/api-keys.ts";
 import * as invitations from "../../../src/accounts/queries/invitations.ts";
@@ -23,6 +24,7 @@ import * as priceLists from "../../../src/billing/queries/price-lists.ts";
 import * as usage from "../../../src/billing/queries/usage-hours.ts";
 import * as ofBilling from "../../../src/billing/tables.ts";
 import * as fleets from "../../../src/fleets/queries.ts";
+import * as ofHub from "../../../src/hub/tables.ts";
 import * as judgements from "../../../src/kernel/db/cached-judgements.ts";
 import { databaseOf } from "../../../src/kernel/db/database.ts";
 import * as datasetUploads from "../../../src/kernel/db/dataset-uploads.ts";
@@ -60,7 +62,7 @@ import { IN_REACH } from "../../accounts/query-cases.ts";
 import { endpointRow } from "../http/run-rows.ts";
 import { CASES, newSecret, OF_ORGANIZATION, type Reach } from "./cases.ts";
 import { DELETION_CASES, DELETIONS_IN_REACH, DELETIONS_OF_ORGANIZATION } from "./deletion-cases.ts";
-import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenants } from "./tenants.ts";
+import { type NotedStatement, notingDatabase, OF_TENANTS, ownedRows, type Tenant, threeTenants } from "./tenants.ts";
 
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...fleets, ...idempotency, ...judgements, ...keys, ...page, ...runs, ...secrets },
@@ -75,10 +77,10 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
 const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWhoProved"],
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization"],
-  ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal", "readSchemaLevel"],
+  ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal", "numberForOrganization"],
   ...["findSession", "findSignInCode", "findSharedRun", "takeSilentRuns", "findFoundedWith"],
   // A backup has the rows of everybody.
-  ...["listTables", "hasOrganizations", "readRows", "writeRows", "listObjects", "listRunPlaces"],
+  "hasOrganizations",
   // So does a drain.
   "listUnfinishedRuns",
   ...["getAnyDeletion", "sealsBehind", "pricesFrom", "findPriceList", "insertPriceList", "triggerAnywhere"],
@@ -130,6 +132,7 @@ test.each(Object.entries(PROJECT_CASES))(ofProject, async (name, ask) => {
     expect(statements).not.toEqual([]);
     const limit = OF_ORGANIZATION_TOO.includes(name) ? BY_ORGANIZATION : BY_PROJECT;
     for (const statement of statements) expect(unlimited(statement, stranger, limit)).toEqual([]);
+    expect(statements.filter(isMisplaced)).toEqual([]);
   }
   const answer = JSON.stringify(await ask(databaseOf(env), owner.scope, owner.mark)) ?? "";
   const changed = JSON.stringify(await ownedRows(owner)) !== JSON.stringify(before);
@@ -152,12 +155,18 @@ test.each(Object.entries({ ...ORGANIZATION_CASES, ...REACH_CASES }))(
       expect(await ownedRows(owner)).toEqual(before);
       expect(statements).not.toEqual([]);
       for (const { values } of statements) expect(values).toContain(stranger.orgId);
+      expect(statements.filter(isMisplaced)).toEqual([]);
     }
     const answer = JSON.stringify(await ask(databaseOf(env), { ...owner.scope, projectId: null }, owner.mark)) ?? "";
     const changed = JSON.stringify(await ownedRows(owner)) !== JSON.stringify(before);
     expect(changed || !answers.has(answer)).toBe(true);
   },
 );
+
+/** Only the tables of published environments are in the first D1 database for everybody. */
+function isMisplaced({ database, text }: NotedStatement): boolean {
+  return database !== (/"hub_(?:owners|environments|versions|tags)"/.test(text) ? 0 : OF_TENANTS);
+}
 
 /** `paid_by` has the id of a project, too. */
 const BY_PROJECT = /"org_id" = \? and (?:"\w+"\.)?"(?:project_id|paid_by)" = \?/g;
@@ -243,6 +252,38 @@ test("an expression that names a table directly is refused, wherever it is used"
   expect(() => project.update(secrets, { name: anybodys })).toThrow(refused);
   expect(() => project.delete(secrets, anybodys)).toThrow(refused);
   expect(await project.columns({ id: secrets.id }, secrets, exists(project.select(runs)))).toHaveLength(1);
+});
+
+test("statements about rows of two D1 databases are refused", async () => {
+  const [{ scope }] = await threeTenants();
+  const { runs, secrets } = tables;
+  const { hubGrants, hubVersions } = ofHub;
+  const elsewhere = { ...scope, orgId: `org_${crypto.randomUUID()}` };
+  const [project, other] = [inProject(databaseOf(env), scope), inProject(databaseOf(env), elsewhere)];
+  const statement = "a statement is for several D1 databases";
+  expect(() => project.select(secrets, exists(other.select(runs)))).toThrow(statement);
+  expect(() => project.insertIf(exists(other.select(runs)), secrets, newSecret())).toThrow(statement);
+  expect(() => project.update(secrets, { name: sql`${other.columns({ id: runs.id }, runs)}` })).toThrow(statement);
+  expect(() => project.select(secrets, exists(project.select(hubVersions)))).toThrow(statement);
+  expect(() => project.joined({ id: runs.id }, [runs, hubVersions], sql`1 = 1`)).toThrow(statement);
+  expect(() => project.batch([project.select(runs), other.select(runs)])).toThrow("a batch has statements for several");
+  expect(() => project.batch([project.select(hubGrants), project.select(hubVersions)])).toThrow(
+    "a batch has statements",
+  );
+  expect(await project.batch([project.select(hubGrants), project.select(runs)])).toHaveLength(2);
+});
+
+test("batches returns the results in the order of the statements, whichever D1 database each is for", async () => {
+  const [{ scope }] = await threeTenants();
+  const project = inProject(databaseOf(env), scope);
+  const numberOf = (table: typeof tables.runs | typeof ofHub.hubVersions) => project.columns({ n: count() }, table);
+  const [none, runs, again] = await project.batches([
+    numberOf(ofHub.hubVersions),
+    numberOf(tables.runs),
+    numberOf(ofHub.hubVersions),
+  ]);
+  expect([none, runs, again]).toEqual([[{ n: 0 }], [{ n: 3 }], [{ n: 0 }]]);
+  expect(await project.batches([])).toEqual([]);
 });
 
 test("a conditional insert writes the same values as a plain insert", async () => {

@@ -6,7 +6,7 @@ import { apiKeys, invitations, members, people, signInCodes, webSessions } from 
 import { budgets, usageHours } from "../../../src/billing/tables.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
 import { fleets, replicas } from "../../../src/fleets/tables.ts";
-import { type Database, databaseOf } from "../../../src/kernel/db/database.ts";
+import { Database, databaseOf } from "../../../src/kernel/db/database.ts";
 import {
   cachedJudgements,
   datasets,
@@ -59,9 +59,13 @@ export const TRIGGER: Omit<NewTrigger, "id" | "name" | "sealed_secret"> = {
   ...{ created_at: 1000, updated_at: 1000, disabled_at: null },
 };
 
+/** The number of the D1 database with the rows of all tenants. A query that asks the first one finds nothing. */
+export const OF_TENANTS = 1;
+
 /** Two projects of one organisation, and one of another. */
 export async function threeTenants(): Promise<[Tenant, Tenant, Tenant]> {
-  const [here, elsewhere] = [`org_${crypto.randomUUID()}`, `org_${crypto.randomUUID()}`];
+  const newId = () => `org_${OF_TENANTS}_${crypto.randomUUID()}`;
+  const [here, elsewhere] = [newId(), newId()];
   const [one, beside, far] = [newTenant(here), newTenant(here), newTenant(elsewhere)];
   // The organisation of the two is named by the first.
   for (const tenant of [one, beside, far]) await settle(tenant);
@@ -74,7 +78,7 @@ function newTenant(orgId: string): Tenant {
 }
 
 async function settle({ scope, mark }: Tenant): Promise<void> {
-  const d1 = drizzle(env.DB);
+  const d1 = drizzle(databaseOf(env).at(OF_TENANTS));
   const owner = { org_id: scope.orgId, project_id: scope.projectId };
   const at = { created_at: 1000 };
   const endpoint = endpointRow({ id: `ep_${mark}` });
@@ -177,7 +181,7 @@ export function webhookSecretRow(id: string, webhook_id: string) {
 
 /** A signed-in browser, a sign-in code, a link to the report of its run, and a review. */
 function pageOf({ scope, mark }: Tenant) {
-  const d1 = drizzle(env.DB);
+  const d1 = drizzle(databaseOf(env).at(OF_TENANTS));
   const owner = { org_id: scope.orgId, project_id: scope.projectId };
   return [
     d1.insert(webSessions).values({ ...sessionRow(mark, mark), ...owner }),
@@ -189,7 +193,7 @@ function pageOf({ scope, mark }: Tenant) {
 
 /** A budget and an hour of usage. */
 function moneyOf({ scope, mark }: Tenant) {
-  const d1 = drizzle(env.DB);
+  const d1 = drizzle(databaseOf(env).at(OF_TENANTS));
   const org = { org_id: scope.orgId };
   const budget = { ...org, target_kind: "project" as const, target_id: scope.projectId, limit_micros: 5 };
   const hour = { ...org, project_id: scope.projectId, hour: 0, payer: mark, environment: "e", model: "m" };
@@ -201,7 +205,7 @@ function moneyOf({ scope, mark }: Tenant) {
 
 /** The rows of the tenant, and those of its organisation without a project; in other tables, those with its mark. */
 export async function ownedRows({ scope, mark }: Tenant): Promise<Readonly<Record<string, readonly unknown[]>>> {
-  const d1 = drizzle(env.DB);
+  const d1 = drizzle(databaseOf(env).at(OF_TENANTS));
   const { organizations: whole, ...others } = TENANT_TABLES;
   const ofOthers = Object.values(others).map((table) => {
     const ofOrganization = eq(table.org_id, scope.orgId);
@@ -221,6 +225,8 @@ export async function ownedRows({ scope, mark }: Tenant): Promise<Readonly<Recor
 }
 
 export interface NotedStatement {
+  /** The number of the D1 database. */
+  readonly database: number;
   readonly text: string;
   readonly values: readonly unknown[];
 }
@@ -228,19 +234,21 @@ export interface NotedStatement {
 /** The tests' database; `statements` records all statements. */
 export function notingDatabase(): { readonly database: Database; readonly statements: NotedStatement[] } {
   const statements: NotedStatement[] = [];
-  const database = new Proxy(env.DB, {
-    get: (real, name) => {
-      if (name === "batch") return real.batch.bind(real);
-      if (name !== "prepare") throw new Error(`nobody expected ${String(name)}`);
-      return (text: string) => {
-        const prepared = real.prepare(text);
-        const bind = (...values: unknown[]) => {
-          statements.push({ text, values });
-          return prepared.bind(...values);
+  const noting = (of: D1Database, number: number) =>
+    new Proxy(of, {
+      get: (real, name) => {
+        if (name === "batch") return real.batch.bind(real);
+        if (name !== "prepare") throw new Error(`nobody expected ${String(name)}`);
+        return (text: string) => {
+          const prepared = real.prepare(text);
+          const bind = (...values: unknown[]) => {
+            statements.push({ database: number, text, values });
+            return prepared.bind(...values);
+          };
+          return { bind };
         };
-        return { bind };
-      };
-    },
-  });
-  return { database: databaseOf({ DB: database }), statements };
+      },
+    });
+  const [main = env.DB, ...others] = databaseOf(env).all.map(noting);
+  return { database: new Database(main, others), statements };
 }
