@@ -95,9 +95,9 @@ function linesOf(values: readonly (readonly [key: string, value: Value])[]): str
 /** The most D1 databases of a deployment. */
 export const MOST_DATABASES = 32;
 
-/** The name of a D1 database of the deployment, by its number. */
+/** The name of a D1 database of the deployment, by its number. No other deployment is named with an underscore. */
 export function databaseName({ database }: Pick<DeploymentRecord, "database">, number: number): string {
-  return number === 0 ? database : `${database}-${number}`;
+  return number === 0 ? database : `${database}_${number}`;
 }
 
 /** The ids of the D1 databases that exist, by number. */

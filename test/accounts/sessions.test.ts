@@ -54,6 +54,27 @@ test("a one-time code starts one session, which has its key's permissions", asyn
   expect(log[0]).toMatchObject({ who: mine.who, made: session.id });
 });
 
+test("codes, sessions and keys of an organisation in another D1 database are found there, and name it", async () => {
+  const tenant = await openTenant(1);
+  const { body: key } = await tenant.call(tenant.admin, "POST /v1/keys", { name: "ci", scopes: ["runs:read"] });
+  const { code } = (await tenant.call(key.key, "POST /v1/sign-in-codes")).body;
+  expect([tenant.admin, key.key, code]).toEqual(
+    ["rk", "rk", "rkc"].map((kind) => expect.stringMatching(`^${kind}_1_`)),
+  );
+  const browser = openBrowser(tenant, HTTPS);
+  const reply = await browser.ask("POST /v1/session", { code });
+  expect([reply.status, reply.headers.get("set-cookie")]).toEqual([
+    201,
+    expect.stringMatching(/^__Host-rollcall=rks_1_/),
+  ]);
+  expect(await (await browser.ask("GET /v1/whoami")).json()).toMatchObject({
+    organization: { id: tenant.scope.orgId },
+  });
+  expect(await statusOf(openBrowser(tenant, HTTPS).ask("POST /v1/session", { code }))).toBe(401);
+  const inMain = env.DB.prepare("select count(*) as n from web_sessions where org_id = ?").bind(tenant.scope.orgId);
+  expect(await inMain.first("n")).toBe(0);
+});
+
 test("of two browsers with one code at the same time one is signed in", async () => {
   const tenant = await openTenant();
   const { code } = (await tenant.call(tenant.admin, "POST /v1/sign-in-codes")).body;

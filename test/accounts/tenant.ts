@@ -21,8 +21,9 @@ export interface Reply {
   readonly headers: Headers;
 }
 
-export async function openTenant(): Promise<Tenant> {
-  const api = await openTestApi(services);
+/** `database`: the number of the D1 database with its rows. */
+export async function openTenant(database = 0): Promise<Tenant> {
+  const api = await openTestApi(services, {}, database);
   const { scope } = api;
   const keyWith = (changes: Partial<ApiKeyRow>) => admit(scope, changes);
   const call: Tenant["call"] = async (key, route, body, headers = {}) => {

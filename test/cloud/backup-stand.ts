@@ -51,9 +51,9 @@ export async function openBackupStand() {
   };
   return {
     ...{ store, rollcall },
-    /** A new deployment under this name. */
-    async deployment(name: string, secret = SECRET) {
-      const platform = await startWorker(secret);
+    /** A new deployment under this name. `databases`: how many D1 databases it has. */
+    async deployment(name: string, secret = SECRET, databases = 1) {
+      const platform = await startWorker(secret, [], databases);
       record(platform, name, secret);
       return platform;
     },

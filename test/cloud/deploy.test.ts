@@ -86,6 +86,40 @@ test("from nothing to a deployment that answers, and the same command upgrades i
   ]);
 });
 
+test("D1 databases are added to a deployment, migrated with it, never removed, and destroyed with it", {
+  timeout: TEST_HANGS_MS,
+}, async () => {
+  const { stub, deploy, rollcall, read, killAt } = await openStand();
+  expect((await deploy()).code).toBe(0);
+  killAt(({ kind }) => kind === "POST /d1/database");
+  expect((await deploy("--databases", "3")).code).toBe(null);
+  const added = await deploy("--databases", "3", "--json");
+  expect([added.code, added.stderr]).toEqual([0, expect.stringContaining("to the database rollcall-prod_2")]);
+  const ids = JSON.parse(added.stdout).more_database_ids;
+  expect(stub.state().databases).toMatchObject([
+    { name: "rollcall-prod", migrations: MIGRATIONS },
+    { name: "rollcall-prod_1", migrations: MIGRATIONS },
+    { name: "rollcall-prod_2", migrations: MIGRATIONS },
+  ]);
+  const bound = () => stub.state().workers["rollcall-prod"]?.bindings.filter(({ type }) => type === "d1");
+  expect(bound()).toMatchObject([{ name: "DB" }, { name: "DB_1", id: ids[0] }, { name: "DB_2", id: ids[1] }]);
+  expect(read("rollcall.deploy.toml")).toContain(`more_database_ids = ${JSON.stringify(ids)}\n`);
+
+  expect((await deploy()).code).toBe(0);
+  expect(bound()).toHaveLength(3);
+  const fewer = await deploy("--databases", "2");
+  expect([fewer.code, fewer.stderr]).toEqual([2, expect.stringContaining("prod has 3, and none can be removed")]);
+  const many = await deploy("--databases", "33");
+  expect([many.code, many.stderr]).toEqual([2, expect.stringContaining("must be at most 32")]);
+  const status = await rollcall("deploy", "status", "--name", "prod", "--json");
+  expect(JSON.parse(status.stdout).more_databases).toEqual([
+    { name: "rollcall-prod_1", id: ids[0], applied: MIGRATIONS.at(-1) },
+    { name: "rollcall-prod_2", id: ids[1], applied: MIGRATIONS.at(-1) },
+  ]);
+  const destroyed = await rollcall("deploy", "destroy", "--name", "prod", "--yes", "prod", "--data");
+  expect([destroyed.code, stub.state().databases]).toEqual([0, []]);
+});
+
 test("a preview has a Worker and data of its own, and is deleted without the deployment", {
   timeout: TEST_HANGS_MS,
 }, async () => {

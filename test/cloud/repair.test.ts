@@ -49,7 +49,7 @@ test("runs that were created after the time of the database are listed, audited 
   const end = async (id: string) => {
     for await (const _ of client.runs.events(id, { signal: AbortSignal.timeout(60_000) }));
   };
-  const takeBack = await rememberNow(prod.database);
+  const takeBacks = await Promise.all(prod.databases.map(rememberNow));
 
   const { id: ended } = await client.runs.create({ ...asked, name: "of today" });
   await end(ended);
@@ -65,7 +65,7 @@ test("runs that were created after the time of the database are listed, audited 
     for await (const { id } of client.runs.list()) ids.push(id);
     return ids.sort();
   };
-  await takeBack();
+  for (const takeBack of takeBacks) await takeBack();
   expect(await listed()).toEqual([]);
 
   stand.killAt(prod, (request) => request === "POST /operator/backup/repair");

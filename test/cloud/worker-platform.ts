@@ -27,7 +27,8 @@ export interface WorkerPlatform {
   afterEffect: (request: string) => Promise<void>;
   /** True for a request that the proxy answers itself, with a page, as one that asks for a login does. */
   answerStrangely: (request: string) => boolean;
-  readonly database: D1Database;
+  /** By number. */
+  readonly databases: readonly D1Database[];
   /** Creates the first organisation, and returns its key. */
   found(): Promise<string>;
   client(apiKey: string, project?: string): RollcallClient;
@@ -36,8 +37,15 @@ export interface WorkerPlatform {
   stop(): Promise<void>;
 }
 
-/** Stopped at the end of the test. `undelivered`: queues that take messages and deliver none. */
-export async function startWorker(secret: string, undelivered: readonly string[] = []): Promise<WorkerPlatform> {
+/**
+ * Stopped at the end of the test. `undelivered`: queues that take messages and deliver none. `count`: how many D1 databases
+ * it has.
+ */
+export async function startWorker(
+  secret: string,
+  undelivered: readonly string[] = [],
+  count = 1,
+): Promise<WorkerPlatform> {
   const folder = mkdtempSync(join(tmpdir(), "rollcall-worker-"));
   const said: string[] = [];
   const options = await miniflareOptions({
@@ -46,6 +54,7 @@ export async function startWorker(secret: string, undelivered: readonly string[]
     page: await bundlePage(PACKAGE_ROOT),
     store: folder,
     port: 0,
+    databases: count,
     bindings: {
       ...{ ALLOW_PRIVATE_ENDPOINTS: "true", ROLLCALL_SECRET: secret, ROLLCALL_BOOTSTRAP_TOKEN: BOOTSTRAP },
       LIVE_OBJECT_CEILING: 0,
@@ -60,8 +69,7 @@ export async function startWorker(secret: string, undelivered: readonly string[]
   });
   const miniflare: Miniflare = quietMiniflare(withoutConsumers(options, undelivered));
   const inner = await miniflare.ready;
-  const database = await miniflare.getD1Database("DB");
-  await migrate(database, join(PACKAGE_ROOT, "migrations"));
+  const databases = await openDatabases(miniflare, count);
   const platform = {
     seen: [] as string[],
     afterEffect: async (_: string): Promise<void> => undefined,
@@ -104,7 +112,18 @@ export async function startWorker(secret: string, undelivered: readonly string[]
     return key.key;
   };
   const requests = (apiKey: string) => new Requests({ baseUrl: url, apiKey });
-  return Object.assign(platform, { url, said, database, client, requests, found, stop });
+  return Object.assign(platform, { url, said, databases, client, requests, found, stop });
+}
+
+/** Migrated, by number. */
+async function openDatabases(miniflare: Miniflare, count: number): Promise<D1Database[]> {
+  const databases: D1Database[] = [];
+  for (let number = 0; number < count; number += 1) {
+    const database = await miniflare.getD1Database(number === 0 ? "DB" : `DB_${number}`);
+    await migrate(database, join(PACKAGE_ROOT, "migrations"));
+    databases.push(database);
+  }
+  return databases;
 }
 
 function withoutConsumers({ workers, ...options }: MiniflareOptions, queues: readonly string[]): MiniflareOptions {

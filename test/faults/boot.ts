@@ -12,24 +12,35 @@ const PLATFORM = join(import.meta.dirname, "platform-main.ts");
 const GATHERED_ABOVE = "8";
 const open = new Set<Boot>();
 
+interface Setup {
+  readonly databases: number;
+  readonly gathered: boolean;
+}
+
 export class Boot {
   readonly directory = makeThrowAwayDirectory();
   readonly #port: number;
   readonly #knobs: string;
   readonly #gathered: boolean;
+  readonly #databases: number;
   readonly #said = new Set<() => string>();
   served: Served | null = null;
 
-  /** `knobs`: their URL; empty for a platform without faults. `gathered`: runs of any size have gatherers. */
-  constructor(port: number, knobs: string, gathered = false) {
+  /**
+   * `knobs`: their URL; empty for a platform without faults. `databases`: how many D1 databases it has. `gathered`: runs
+   * of any size have gatherers.
+   */
+  constructor(port: number, knobs: string, { databases = 1, gathered = false }: Partial<Setup> = {}) {
     this.#port = port;
     this.#knobs = knobs;
+    this.#databases = databases;
     this.#gathered = gathered;
     open.add(this);
   }
 
   readonly start = async (): Promise<Served> => {
-    const script = [PLATFORM, this.directory, String(this.#port), this.#knobs, this.#gathered ? GATHERED_ABOVE : ""];
+    const shape = [String(this.#databases), ...(this.#gathered ? [GATHERED_ABOVE] : [])];
+    const script = [PLATFORM, this.directory, String(this.#port), this.#knobs, ...shape];
     this.served = await serve(this.directory, this.#port, script);
     this.#said.add(this.served.said);
     return this.served;

@@ -29,6 +29,30 @@ test("a plan of kills, lost messages, a failing model and a failing judge ends l
   expect(plans[0]?.tokens_recorded).toBe(plans[0]?.tokens_stored);
 });
 
+test("a plan of two organisations in two D1 databases, which fail, holds for both", async () => {
+  const two = [
+    "--databases",
+    "2",
+    "--tenants",
+    "2",
+    "--seed",
+    "4998",
+    "--rollouts",
+    "12",
+    "--port",
+    String(testPort(37)),
+  ];
+  const outcome = await faults(...ONE, ...two);
+  expect(outcome.code, outcome.stderr).toBe(0);
+  const { plans } = read(outcome);
+  expect(plans.flatMap(({ violations }) => violations)).toEqual([]);
+  expect(plans.map(({ databases, ok }) => [databases, ok])).toEqual([
+    [2, true],
+    [2, true],
+  ]);
+  expect(plans[0]?.faults.kills).toBeGreaterThan(0);
+});
+
 test("a paid plan with environments in isolates of their own, which get lost, holds, with half replies charged", async () => {
   const isolated = ["--isolated", "--billing", "--seed", "13", "--rollouts", "20", "--port", String(testPort(50))];
   const outcome = await faults(...ONE, ...isolated);

@@ -34,6 +34,7 @@ reorder, stores and a model that fail. Plan i has seed S + i - 1; a seed that fa
       --billing         their organisations pay for them, and the ledger is checked after each
       --isolated        their environments are published, and play in isolates of their own, which get lost, too
       --gathered        their runs have gatherers, as runs with more than 5,000 rollouts at once have
+      --databases N     so many D1 databases, with the organisations outside of the first; default 1
       --max-cost        runs with a cap of their own, held to the models' own book of tokens
       --training        plans of training runs: their trainers die and go back to earlier weights, too
       --no-network-binding  calls leave by fetch, as in a deployment
@@ -53,6 +54,7 @@ const OPTIONS = {
   turns: { type: "string" },
   judges: { type: "boolean" },
   tenants: { type: "string", default: "1" },
+  databases: { type: "string", default: "1" },
   billing: { type: "boolean", default: false },
   isolated: { type: "boolean", default: false },
   gathered: { type: "boolean", default: false },
@@ -72,7 +74,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
     process.stdout.write(HELP);
     return EXIT.good;
   }
-  const whole = (flag: "plans" | "tenants" | "seed" | "rollouts" | "ends-within" | "port") =>
+  const whole = (flag: "plans" | "tenants" | "databases" | "seed" | "rollouts" | "ends-within" | "port") =>
     wholeNumber(values[flag], flag, flag === "seed" ? 0 : 1);
   const [count, first, rollouts, port] = [whole("plans"), whole("seed"), whole("rollouts"), whole("port")];
   const seeds = seedsOf(count, first, values.plan);
@@ -82,6 +84,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
     billing: values.billing,
     isolated: values.isolated,
     gathered: values.gathered,
+    databases: whole("databases"),
   };
   const tenants = whole("tenants");
   const endsWithinMs = whole("ends-within") * 1000;

@@ -20,6 +20,7 @@ export interface PlanReport {
   readonly fickle: boolean;
   /** Its environment plays in an isolate of its own. */
   readonly isolated: boolean;
+  readonly databases: number;
   readonly in_flight_at_kill: readonly number[];
   readonly rollouts: number;
   /** Rollouts with a result. */
@@ -54,6 +55,7 @@ export function reportOf(account: Account): PlanReport {
     },
     fickle: plan.fickle,
     isolated: plan.isolated,
+    databases: plan.databases,
     in_flight_at_kill: at_kill,
     rollouts: plan.num_examples * plan.rollouts_per_example,
     answered: told.results.length,
@@ -90,6 +92,7 @@ export function planLine(report: PlanReport, seconds: number): string {
     `messages dropped ${dropped}, doubled ${duplicated}, late ${delayed}, in ${met} queues`,
     `store failures ${store_failures}`,
     `answers lost ${faults.replies_lost}`,
+    ...(report.databases > 1 ? [`D1 databases ${report.databases}`] : []),
     ...(report.isolated ? [`isolates lost ${faults.isolates_lost}`] : []),
     `${report.fickle ? "fickle model, its " : "model "}faults ${model_faults}`,
     ...asked,

@@ -76,6 +76,8 @@ export interface FaultPlan {
   readonly isolated: boolean;
   /** Its run has gatherers, as runs with more than 5,000 rollouts at once have. */
   readonly gathered: boolean;
+  /** How many D1 databases the platform has; of several, the plan's organisation is not in the first. */
+  readonly databases: number;
   /** The chance that a call of an isolate fails as if the isolate were lost: before it began, or after it was done. */
   readonly lost_isolates: number;
   /** False: the run's alarm never fires. Only to prove that the suite detects it. */
@@ -97,12 +99,13 @@ export interface PlanShape {
   readonly billing?: boolean;
   readonly isolated?: boolean;
   readonly gathered?: boolean;
+  readonly databases?: number;
 }
 
 export function planOf(
   seed: number,
   rollouts: number,
-  { turns = null, judged, billing = false, isolated = false, gathered = false }: PlanShape = {},
+  { turns = null, judged, billing = false, isolated = false, gathered = false, databases = 1 }: PlanShape = {},
 ): FaultPlan {
   const random = seededRandom("fault plan", seed);
   const upTo = (least: number, most: number) => least + random() * (most - least);
@@ -132,6 +135,7 @@ export function planOf(
     billing,
     isolated,
     gathered,
+    databases,
     lost_isolates: isolated ? 0.02 + 0.08 * seededRandom("fault plan, isolated", seed)() : 0,
     incidents: incidentsOf(random),
   } as const;

@@ -1,6 +1,6 @@
 /**
  * Boots the platform with the faulty Worker, in a process that can be killed:
- *   node test/faults/platform-main.ts <state directory> <port> <address of the knobs> [<rollouts>]
+ *   node test/faults/platform-main.ts <state directory> <port> <address of the knobs> <number of D1 databases> [<rollouts>]
  * Runs with more rollouts at once than that have gatherers; without it, those with more than 5,000.
  * Prints one JSON line when it is ready. It ends when its parent process ends.
  */
@@ -15,11 +15,12 @@ const orphaned = new Promise<Error>((resolve) => {
     if (process.ppid !== starter) resolve(new Error("whoever started this platform is gone"));
   }, LOOK_EVERY_MS);
 });
-const [directory = null, port, knobs = "", gatheredAbove = ""] = process.argv.slice(2);
+const [directory = null, port, knobs = "", databases = "1", gatheredAbove = ""] = process.argv.slice(2);
 const platform = await bootPlatform({
   ...faultWorker(),
   directory,
   port: Number(port),
+  databases: Number(databases),
   bindings: { FAULTS: knobs, ...(gatheredAbove !== "" && { GATHERED_ABOVE: Number(gatheredAbove) }) },
   log: (line) => process.stderr.write(`${line}\n`),
 });

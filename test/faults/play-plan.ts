@@ -61,7 +61,7 @@ export async function playPlan(plan: FaultPlan, stage: Stage, tenants = 1): Prom
   }
   const [first] = owners;
   if (first === undefined) throw new Error("a plan is played for one organisation at least");
-  const boot = new Boot(stage.port, `${first.desk.url}/knobs`, plan.gathered);
+  const boot = new Boot(stage.port, `${first.desk.url}/knobs`, plan);
   try {
     const calms = Promise.all(owners.map((owner) => calmRun(owner.plan, stage.calm)));
     const [calm, served] = await Promise.all([calms, boot.start()]);
@@ -101,7 +101,9 @@ async function begin(owners: readonly Owner[], served: Served, billing: boolean)
   if (billing) await setPrices(served, owners.flatMap(pricedOf));
   for (const owner of owners) {
     const name = `tenant ${begun.length}`;
-    const key = begun.length === 0 ? served.key : await keyOfNew(name, served);
+    // The first new organisation gets the second database: the platform's own is in the first.
+    const isOwn = begun.length === 0 && owner.plan.databases === 1;
+    const key = isOwn ? served.key : await keyOfNew(name, served);
     if (billing) await payFor(served, await organizationOf({ url: served.url, key }));
     const rollcall = client({ url: served.url, key });
     const environment = await environmentOf(rollcall, owner.plan, `faults-${begun.length}`);

@@ -11,6 +11,7 @@ import worker, {
   RunObject as RealRunObject,
   TrainerObject as RealTrainerObject,
 } from "../../src/index.ts";
+import { databaseOf } from "../../src/kernel/db/database.ts";
 import { WORK_QUEUES } from "../../src/kernel/messages/queues.ts";
 import type { RunMessage } from "../../src/kernel/messages/wire.ts";
 import { losingIsolates } from "./faulty-isolates.ts";
@@ -83,7 +84,7 @@ function faulty(env: FaultyEnv): NonNullable<typeof shared> {
     ...env,
     ...faultyQueues(env, knobs),
     STORE: failing(env.STORE, "STORE", knobs),
-    DB: failing(env.DB, "DB", knobs),
+    ...failingDatabases(env, knobs),
     RUN: losingReplies(env.RUN, knobs),
     GATHERER: losingReplies(env.GATHERER, knobs),
     ROLLOUT: losingReplies(env.ROLLOUT, knobs),
@@ -94,6 +95,11 @@ function faulty(env: FaultyEnv): NonNullable<typeof shared> {
   };
   shared = { env: under, knobs };
   return shared;
+}
+
+function failingDatabases(env: Env, knobs: Knobs): Pick<Env, "DB"> {
+  const [DB = env.DB, ...others] = databaseOf(env).all.map((d1) => failing(d1, "DB", knobs));
+  return { DB, ...Object.fromEntries(others.map((d1, at) => [`DB_${at + 1}`, d1])) };
 }
 
 /** Every queue to which the Worker sends. */

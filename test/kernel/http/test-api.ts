@@ -28,13 +28,17 @@ export interface TestApi {
   readonly post: (path: string, body: unknown, headers?: HeadersInit) => Promise<Response>;
 }
 
-/** `slices`: replaces the services that the routes of these slices call. */
+/**
+ * `slices`: replaces the services that the routes of these slices call. `database`: the number of the D1 database with the
+ * rows of the organisation.
+ */
 export async function openTestApi(
   services: Partial<Services> = {},
   slices: ApiDependencies["slices"] = {},
+  database = 0,
 ): Promise<TestApi> {
   const unique = crypto.randomUUID();
-  const scope = { orgId: `org_${unique}`, projectId: `pj_${unique}` };
+  const scope = { orgId: database === 0 ? `org_${unique}` : `org_${database}_${unique}`, projectId: `pj_${unique}` };
   const token = await admit(scope);
   const clock = { now: 1_792_000_000_000 };
   const reported: unknown[] = [];
