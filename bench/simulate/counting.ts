@@ -39,7 +39,7 @@ export function counting<Bindings extends object>(env: Bindings, caller: string,
       if (typeof name !== "string" || typeof binding !== "object" || binding === null) return binding;
       const object = OBJECTS[name];
       if (object !== undefined) return objects(binding, (method) => `${caller} > ${object}.${method}`, counts);
-      if (name === "DB") return database(binding, `${caller} > d1`, counts);
+      if (/^DB(_\d+)?$/.test(name)) return database(binding, `${caller} > d1`, counts);
       if (name === "STORE") return bucket(binding, `${caller} > r2`, counts);
       return QUEUES.test(name) ? queue(binding, `${caller} > queue ${name.toLowerCase()}`, counts) : binding;
     },

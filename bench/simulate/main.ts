@@ -10,6 +10,7 @@ import { CASES, DEFAULTS, type Options, play } from "./cases.ts";
 import { msOfAsk, secondsOfReport } from "./cpu.ts";
 import { measureCalls } from "./measure-calls.ts";
 import { type Outcome, outcomeOf } from "./outcome.ts";
+import { SHAPE } from "./policies.ts";
 import { cpuText, outcomeText, summaryTable } from "./text.ts";
 
 const HELP = `Usage: npm run simulate -- [flags]
@@ -17,6 +18,7 @@ const HELP = `Usage: npm run simulate -- [flags]
       --only NAMES             cases, with commas: ${Object.keys(CASES).join(", ")}; default all
       --seed N                 of the lengths of turns; default 0
       --objects-per-isolate N  how many objects that play rollouts share what an isolate keeps of D1; default 1, the worst
+      --databases N            how many D1 databases the deployment has; default ${SHAPE.databases}
       --trajectory-kb N        the size of a trajectory; default 30. Above 32 KiB each is an object of R2
       --whole-replies          the model's server does not stream: 6 rollouts share an object instead of 24
       --json                   print {cases, measured}
@@ -34,6 +36,7 @@ const { values } = parseArgs({
     only: { type: "string", default: Object.keys(CASES).join(",") },
     seed: { type: "string", default: String(DEFAULTS.seed) },
     "objects-per-isolate": { type: "string", default: String(DEFAULTS.objectsPerIsolate) },
+    databases: { type: "string", default: String(SHAPE.databases) },
     "trajectory-kb": { type: "string", default: String(DEFAULTS.trajectoryBytes / 1000) },
     "whole-replies": { type: "boolean", default: DEFAULTS.repliesWhole },
     json: { type: "boolean", default: false },
@@ -42,7 +45,7 @@ const { values } = parseArgs({
   },
 });
 
-function numberOf(flag: "seed" | "objects-per-isolate" | "trajectory-kb", least: number): number {
+function numberOf(flag: "seed" | "objects-per-isolate" | "trajectory-kb" | "databases", least: number): number {
   const value = Number(values[flag]);
   if (Number.isSafeInteger(value) && value >= least) return value;
   throw new Error(`--${flag}: must be a whole number of at least ${least}`);
@@ -65,6 +68,7 @@ async function record(): Promise<void> {
 
 function simulate(): void {
   const options = optionsOf();
+  SHAPE.databases = numberOf("databases", 1);
   const names = values.only.split(",");
   const unknown = names.find((name) => CASES[name] === undefined);
   if (unknown !== undefined) throw new Error(`--only: ${unknown} is not a case: use ${Object.keys(CASES).join(", ")}`);

@@ -22,8 +22,11 @@ export const LATENCY_MS = {
 } as const;
 export type Latency = Readonly<Record<keyof typeof LATENCY_MS, number>>;
 
-/** How the code is written, where no constant of it says so: all organisations share a database. */
-export const SHAPE = { databases: 1 } as const;
+/** Of a deployment, where no constant of the code says so. */
+export const SHAPE = {
+  /** D1 databases, with as many organisations in each. A deployment has one unless more were added. */
+  databases: 1,
+};
 
 /** Of Cloudflare, November 2026. */
 export const CLOUDFLARE = {

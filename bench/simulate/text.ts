@@ -29,7 +29,7 @@ export function outcomeText(name: string, outcome: Outcome): string {
         return `${queue} (${count}): ${shown(messages)} messages/s, ${shown(consumers)} consumers, ${least}, ${most}`;
       }),
     `R2: ${shown(r2.class_a)} writes/s, ${shown(r2.class_b)} reads/s`,
-    `storage a day: D1 ${shown(storage.d1_gb_a_day)} GB (${shown(daysOfD1(outcome))} days to 10 GB), R2 ` +
+    `storage a day: D1 ${shown(storage.d1_gb_a_day)} GB (${shown(daysOfD1(outcome))} days until it is full), R2 ` +
       `${shown(storage.r2_gb_a_day)} GB, run objects ${shown(storage.objects_gb_a_day)} GB`,
     `$${outcome.dollars_per_1000_rollouts.toFixed(3)} for 1,000 rollouts`,
     ...ceilings.slice(0, SHOWN_CEILINGS).map((ceiling) => `${percent(ceiling)}  ${ceilingText(ceiling)}`),

@@ -102,7 +102,7 @@ test("D1 databases are added to a deployment, migrated with it, never removed, a
     { name: "rollcall-prod_2", migrations: MIGRATIONS },
   ]);
   const bound = () => stub.state().workers["rollcall-prod"]?.bindings.filter(({ type }) => type === "d1");
-  expect(bound()).toMatchObject([{ name: "DB" }, { name: "DB_1", id: ids[0] }, { name: "DB_2", id: ids[1] }]);
+  expect(bound()).toMatchObject([{ name: "DB" }, { name: "DB_1" }, { name: "DB_2" }]);
   expect(read("rollcall.deploy.toml")).toContain(`more_database_ids = ${JSON.stringify(ids)}\n`);
 
   expect((await deploy()).code).toBe(0);

@@ -1,7 +1,18 @@
 import { createHmac, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { leaseId, type Mac, mintId, mintRunId, parseId, placeOfStoredId, rolloutId } from "../../src/core/ids.ts";
+import {
+  databaseNumberIn,
+  leaseId,
+  type Mac,
+  mintId,
+  mintRunId,
+  mintToken,
+  parseId,
+  placeOfStoredId,
+  rolloutId,
+  tokenKind,
+} from "../../src/core/ids.ts";
 
 const mac = keyed("a secret of ours");
 
@@ -28,6 +39,24 @@ test("the format of an id never changes", () => {
   expect(run).toBe("run_01kajxpf800000000000000000abcdefgh");
   const rollout = rolloutId(run, { group: 36, slot: 1, attempt: 0 }, () => "hgfedcba99");
   expect(rollout).toBe("ro_01kajxpf800000000000000000_10_1_0_hgfedcba");
+});
+
+test("the number of a D1 database is in an id and a token, and covered by their code", () => {
+  const minting = { now: 1_763_719_200_000, random: randomBytes, mac };
+  for (const database of [0, 1, 31, 99]) {
+    const [id, token] = [mintId("org", { ...minting, database }), mintToken("rk", { ...minting, database })];
+    expect([id, token].map(databaseNumberIn)).toEqual([database, database]);
+    expect(parseId(id, mac)).toEqual({ kind: "organization", id });
+    expect(tokenKind(token, mac)).toBe("rk");
+    if (database === 0) continue;
+    for (const other of ["", "2_", "0_", "01_", "100_"]) {
+      expect(parseId(id.replace(`${database}_`, other), mac)).toBeNull();
+      expect(tokenKind(token.replace(`${database}_`, other), mac)).toBeNull();
+    }
+  }
+  expect(mintId("org", minting)).toMatch(/^org_[^_]+$/);
+  for (const database of [-1, 1.5, 100]) expect(() => mintId("org", { ...minting, database })).toThrow(RangeError);
+  expect(["org_x", "org_1", "", "_1_", "run_12345678-1_2"].map(databaseNumberIn)).toEqual([0, 0, 0, 0, 0]);
 });
 
 test("a run's id is recognised", () => {

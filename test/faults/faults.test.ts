@@ -46,7 +46,8 @@ test("a plan of two organisations in two D1 databases, which fail, holds for bot
   expect(outcome.code, outcome.stderr).toBe(0);
   const { plans } = read(outcome);
   expect(plans.flatMap(({ violations }) => violations)).toEqual([]);
-  expect(plans.map(({ databases, ok }) => [databases, ok])).toEqual([
+  // The organisations of the last time that the plan was played.
+  expect(plans.slice(-2).map(({ databases, ok }) => [databases, ok])).toEqual([
     [2, true],
     [2, true],
   ]);
