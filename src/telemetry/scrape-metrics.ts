@@ -8,7 +8,7 @@
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "../contract/errors.ts";
 import { RUN_STATUSES } from "../contract/run.ts";
 import { ROLLOUT_SCHEMA } from "../contract/trajectory.ts";
-import { databaseOf } from "../kernel/db/database.ts";
+import { type Database, databaseOf } from "../kernel/db/database.ts";
 import { logError } from "../kernel/kit/log.ts";
 import { endpointObject } from "../kernel/kit/names.ts";
 import { Subrequests } from "../kernel/kit/subrequests.ts";
@@ -17,7 +17,7 @@ import { WORK_QUEUES } from "../kernel/messages/queues.ts";
 import { type Family, histogramSamples, prometheusText, type Sample } from "./prometheus.ts";
 import { countUnfinishedRuns, type EndpointInUse, listEndpointsInUse, readTotals, type Total } from "./queries.ts";
 
-/** 30 with the two reads that authenticate the caller. */
+/** 30 with the two reads that authenticate the caller. Of several D1 databases, a read of all of them counts as one here. */
 const MOST_READS = 28;
 /** The endpoints with latencies: those that most runs use. */
 const MOST_ENDPOINTS = 5;
@@ -40,9 +40,9 @@ const OUTCOMES = [
 
 /** The text for Prometheus. `now`: epoch milliseconds. */
 export async function scrapeMetrics(env: Env, now: number): Promise<string> {
-  const reads = new Reads();
+  const reads = new Reads(databaseOf(env));
   const [database, queues, endpoints] = await Promise.all([
-    readDatabase(env, reads),
+    readDatabase(reads),
     readQueues(env, reads, now),
     readEndpoints(env, reads, now),
   ]);
@@ -51,8 +51,21 @@ export async function scrapeMetrics(env: Env, now: number): Promise<string> {
 
 /** Counts the reads, and the failed ones. */
 class Reads {
+  readonly #database: Database;
+  /** Those of D1 databases after the first. */
+  #more = 0;
   readonly #calls = new Subrequests(MOST_READS);
   readonly #failed: Record<Part, number> = { database: 0, queues: 0, endpoints: 0 };
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Makes one read of each D1 database; null if one failed. */
+  async ofEach<T>(part: Part, call: (database: Database) => Promise<T>): Promise<T | null> {
+    this.#more += this.#database.all.length - 1;
+    return await this.of(part, () => call(this.#database));
+  }
 
   /** Makes one read; null if it failed. */
   async of<T>(part: Part, call: () => Promise<T>): Promise<T | null> {
@@ -68,7 +81,7 @@ class Reads {
   families(): Family[] {
     const failed = PARTS.map((part) => ({ labels: { part }, value: this.#failed[part] }));
     return [
-      gauge("rollcall_scrape_reads", "Reads that this scrape took", [{ value: this.#calls.count }]),
+      gauge("rollcall_scrape_reads", "Reads that this scrape took", [{ value: this.#calls.count + this.#more }]),
       gauge("rollcall_scrape_failed_reads", "Reads of this scrape that failed; their metrics are left out", failed),
     ];
   }
@@ -79,10 +92,10 @@ function build(): Family[] {
   return [gauge("rollcall_build_info", "The deployed release", [{ labels, value: 1 }])];
 }
 
-async function readDatabase(env: Env, reads: Reads): Promise<Family[]> {
+async function readDatabase(reads: Reads): Promise<Family[]> {
   const [unfinished, totals] = await Promise.all([
-    reads.of("database", () => countUnfinishedRuns(databaseOf(env))),
-    reads.of("database", () => readTotals(databaseOf(env))),
+    reads.ofEach("database", countUnfinishedRuns),
+    reads.ofEach("database", readTotals),
   ]);
   const sumOf = (state: "pending" | "in_flight") => {
     const value = (unfinished ?? []).reduce((sum, row) => sum + row[state], 0);
@@ -152,7 +165,7 @@ async function readQueues(env: Env, reads: Reads, now: number): Promise<Family[]
 
 async function readEndpoints(env: Env, reads: Reads, now: number): Promise<Family[]> {
   const choice = { since: now - USED_LATELY_MS, limit: MOST_ENDPOINTS };
-  const listed = await reads.of("endpoints", () => listEndpointsInUse(databaseOf(env), choice));
+  const listed = await reads.ofEach("endpoints", (database) => listEndpointsInUse(database, choice));
   if (listed === null) return [];
   const read = (await Promise.all(listed.map((one) => readLatencies(env, reads, one)))).filter((one) => one !== null);
   return [

@@ -10,6 +10,8 @@ import { questions, RIGHT } from "../kernel/rows.ts";
 import { script } from "../kernel/script.ts";
 
 const MOST_READS = 30;
+/** Of the second D1 database. */
+const MORE_READS = 3;
 /** A look-up of the key, and a block of requests. */
 const READS_OF_THE_API = 2;
 
@@ -94,7 +96,7 @@ test("a scrape takes at most 24 reads, however many endpoints exist, and counts 
   expect(values.get("rollcall_endpoints")).toBeGreaterThan(5);
   expect(values.get("rollcall_scrape_reads")).toBe(reads());
   expect(reads()).toBeGreaterThan(15);
-  expect(reads() + READS_OF_THE_API).toBeLessThanOrEqual(MOST_READS);
+  expect(reads() + READS_OF_THE_API).toBeLessThanOrEqual(MOST_READS + MORE_READS);
 });
 
 test("a queue that does not answer is left out and counted, and the rest is shown", async () => {
