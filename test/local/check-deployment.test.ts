@@ -84,6 +84,12 @@ const ERRORS: readonly (readonly [what: string, from: string, to: string, fix: s
     'migrations_dir = "none"',
     join(PACKAGE_ROOT, "migrations"),
   ],
+  [
+    "DB_2 is bound, and DB_1 is not: the Worker uses none after the gap",
+    "[[r2_buckets]]\n",
+    `[[d1_databases]]\nbinding = "DB_2"\ndatabase_id = "${DATABASE_ID}"\n\n[[r2_buckets]]\n`,
+    'binding = "DB_1"',
+  ],
   ["WRONG_KEYS is not bound, but the Worker needs it", RATE_LIMIT, "", "the lines of WRONG_KEYS"],
   ["TRAINER is not bound, but the Worker needs it", OBJECT, "", "the lines of TRAINER"],
   ["AT_REST is not bound, but the Worker needs it", 'AT_REST = "false"', "", "the lines of AT_REST"],
