@@ -1,12 +1,12 @@
 /** Tenants with the same things under the same names, and a database that records its statements. */
 import { env } from "cloudflare:workers";
-import { type Database, databaseOf } from "../../../src/kernel/db/database.ts";
 import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { apiKeys, invitations, members, people, signInCodes, webSessions } from "../../../src/accounts/tables.ts";
 import { budgets, usageHours } from "../../../src/billing/tables.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
 import { fleets, replicas } from "../../../src/fleets/tables.ts";
+import { Database, databaseOf } from "../../../src/kernel/db/database.ts";
 import {
   cachedJudgements,
   datasets,
@@ -249,6 +249,6 @@ export function notingDatabase(): { readonly database: Database; readonly statem
         };
       },
     });
-  const [main = databaseOf(env), ...others] = databaseOf(env).all.map(noting);
+  const [main = env.DB, ...others] = databaseOf(env).all.map(noting);
   return { database: new Database(main, others), statements };
 }
