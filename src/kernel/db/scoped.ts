@@ -91,11 +91,7 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
   readonly #own: D1Database;
   readonly #ownerOf: (table: SQLiteTable) => Readonly<Record<string, string>>;
 
-  constructor(
-    database: Database,
-    orgId: string,
-    ownerOf: (table: SQLiteTable) => Readonly<Record<string, string>>,
-  ) {
+  constructor(database: Database, orgId: string, ownerOf: (table: SQLiteTable) => Readonly<Record<string, string>>) {
     this.#database = database;
     this.#own = database.of(orgId);
     this.#ownerOf = ownerOf;
@@ -115,7 +111,10 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
     ...conditions: Condition[]
   ): Rows<SelectResultFields<Fields>> {
     const from: SQLiteTable = table;
-    const rows: SQLWrapper = this.#on(table).select(this.#checkedEach(fields, table)).from(from).where(this.#where(table, conditions));
+    const rows: SQLWrapper = this.#on(table)
+      .select(this.#checkedEach(fields, table))
+      .from(from)
+      .where(this.#where(table, conditions));
     return rows as Rows<SelectResultFields<Fields>>;
   }
 
@@ -132,7 +131,11 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
     const from: SQLiteTable = table;
     const beside: SQLiteTable = other;
     const pair = isFree(other) ? this.#checked(on, table) : this.#where(other, [on], table);
-    const pairs = this.#on(table).select(this.#checkedEach(fields, table)).from(from).where(this.#where(table, conditions)).$dynamic();
+    const pairs = this.#on(table)
+      .select(this.#checkedEach(fields, table))
+      .from(from)
+      .where(this.#where(table, conditions))
+      .$dynamic();
     const rows: SQLWrapper = pairs.innerJoin(beside, pair);
     return rows as Rows<SelectResultFields<Fields>>;
   }
@@ -165,7 +168,9 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
 
   insert<T extends Of>(table: T, row: Omit<T["$inferInsert"], Owner>): Insert<T["$inferSelect"]> {
     const into: SQLiteTable = table;
-    return this.#on(table).insert(into).values({ ...row, ...this.#ownerOf(table) });
+    return this.#on(table)
+      .insert(into)
+      .values({ ...row, ...this.#ownerOf(table) });
   }
 
   /** Inserts the row if the condition holds then. Columns that are not given are null. */
