@@ -392,9 +392,8 @@ test("start messages of an earlier release are in the first queue, and what is l
   const runs = await Promise.all(Array.from({ length: 8 }, () => finishOne(script(RIGHT), 1, fresh)));
   const bodies = runs.map(({ id }) => ({ ...startOf(id), scope: fresh.scope }) as RunMessage);
   const queues = Array.from({ length: SHARDS }, () => new LossyQueue(env.ROLLOUT_GROUPS));
-  const bindings = Object.fromEntries(
-    queues.map((queue, shard) => [shard === 0 ? "ROLLOUT_GROUPS" : `ROLLOUT_GROUPS_${shard}`, queue]),
-  );
+  const [ROLLOUT_GROUPS, ROLLOUT_GROUPS_1, ROLLOUT_GROUPS_2, ROLLOUT_GROUPS_3] = queues;
+  const bindings = { ROLLOUT_GROUPS, ROLLOUT_GROUPS_1, ROLLOUT_GROUPS_2, ROLLOUT_GROUPS_3 } as Partial<Env>;
   PROCESS_SCHEDULER.notePresence(platform.scope.orgId);
   (await PROCESS_SCHEDULER.take(fresh.scope.orgId))(60 * PASS_STEPS);
   expect(await deliver("rollout-groups", bodies, { bindings })).toHaveLength(bodies.length);
