@@ -4,7 +4,7 @@
  * platform got, next to the simulation's figures. Exits with 1 if one of these differs too much. Linux only.
  */
 import { parseArgs } from "node:util";
-import { type Compared, compare, requestsIn, requestsOf } from "./at-once/counted.ts";
+import { type Compared, compare, msOfSettings, requestsIn, requestsOf } from "./at-once/counted.ts";
 import { type Played, play } from "./at-once/play.ts";
 import type { Shape } from "./at-once/shape.ts";
 import { simulateAtOnce } from "./at-once/simulated.ts";
@@ -65,7 +65,11 @@ async function main(): Promise<void> {
   const played = await play(shape, log);
   const { counts: counted, ...measured } = played;
   const { until_all_in_flight, in_all } = measured.seconds;
-  const pace = { filledAfterMs: 1000 * until_all_in_flight, endedAfterMs: 1000 * (in_all - until_all_in_flight) };
+  const pace = {
+    filledAfterMs: 1000 * until_all_in_flight,
+    endedAfterMs: 1000 * (in_all - until_all_in_flight),
+    d1Ms: msOfSettings(counted),
+  };
   const counts = compare(requestsOf(counted), requestsIn(simulateAtOnce(shape, pace)));
   if (values.json) {
     const report = { machine: describeMachine(), shape, ...measured, counts, counted };

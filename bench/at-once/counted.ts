@@ -26,22 +26,29 @@ const PLATFORM: Readonly<Record<string, RegExp>> = {
 };
 
 export function requestsOf(counts: Counts): Requests {
-  const sumOf = (name: RegExp) =>
-    Object.entries(counts).reduce((sum, [key, count]) => (name.test(key) ? sum + count : sum), 0);
-  return Object.fromEntries(Object.entries(PLATFORM).map(([what, name]) => [what, sumOf(name)]));
+  return Object.fromEntries(Object.entries(PLATFORM).map(([what, name]) => [what, sumOf(counts, name)]));
+}
+
+export function sumOf(counts: Counts, name: RegExp): number {
+  return Object.entries(counts).reduce((sum, [key, count]) => (name.test(key) ? sum + count : sum), 0);
+}
+
+/** Milliseconds of a read of D1 by an object that plays rollouts, on average. */
+export function msOfSettings(counts: Counts): number {
+  return (counts["rollout > d1: milliseconds"] ?? 0) / sumOf(counts, /^rollout > d1 read /);
 }
 
 export function requestsIn({ traffic, queues }: World): Requests {
-  const sumOf = (beginning: string) => traffic.names(beginning).reduce((sum, name) => sum + traffic.counted(name), 0);
-  const messages = queues.map(({ name }) => [`messages to ${name}`, sumOf(`messages ${name}`)] as const);
+  const countedOf = (beginning: string) => traffic.names(beginning).reduce((sum, name) => sum + traffic.counted(name), 0);
+  const messages = queues.map(({ name }) => [`messages to ${name}`, countedOf(`messages ${name}`)] as const);
   return {
     "requests to RunObject": traffic.sum("run"),
     "requests to RolloutObject": traffic.sum("rollout"),
     "requests to EndpointObject": traffic.sum("endpoint"),
     "requests to AccountObject": traffic.sum("account"),
     ...Object.fromEntries(messages),
-    "reads of D1": sumOf("d1 read") - traffic.counted("d1 read: keys of followers"),
-    "writes of D1": sumOf("d1 write"),
+    "reads of D1": countedOf("d1 read") - traffic.counted("d1 read: keys of followers"),
+    "writes of D1": countedOf("d1 write"),
     "R2, class A": traffic.counted("r2 class A"),
     "R2, class B": traffic.counted("r2 class B"),
   };

@@ -10,7 +10,7 @@ import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { openFiles } from "../measure.ts";
 import { MODEL } from "../workload.ts";
-import type { Counts } from "./counted.ts";
+import { type Counts, sumOf } from "./counted.ts";
 import type { Shape } from "./shape.ts";
 
 /** They load the code. */
@@ -98,9 +98,7 @@ async function finish(client: RollcallClient, endpoint: string, { rollouts }: Sh
 async function settled(url: string, before: Counts): Promise<Counts> {
   for (let earlier: Counts = {}; ; ) {
     const all = await countsOf(url);
-    const sumOf = (name: RegExp) =>
-      Object.entries(all).reduce((sum, [key, count]) => (name.test(key) ? sum + count : sum), 0);
-    const handled = sumOf(/> queue \S+ messages$/) === sumOf(/^consumer \S+ messages$/);
+    const handled = sumOf(all, /> queue \S+ messages$/) === sumOf(all, /^consumer \S+ messages$/);
     if (handled && isDeepStrictEqual(all, earlier)) {
       return Object.fromEntries(Object.entries(all).map(([name, count]) => [name, count - (before[name] ?? 0)]));
     }

@@ -8,8 +8,6 @@ import { type Shape, turnTimes } from "./shape.ts";
 
 /** Longer than the run takes. */
 const MOST_MS = 4 * 3600_000;
-/** Most requests wait for the object of the run, which has the most to do. Reads of D1 do not. */
-const D1_QUICKER = 3;
 /** A request takes from so long to so long; halved so often. */
 const [REQUEST_MS, STEPS] = [[1, 2000], 10] as const;
 const CALL_TIMEOUT_MS = 600_000;
@@ -22,22 +20,25 @@ export interface Pace {
   readonly filledAfterMs: number;
   /** From then to its end. */
   readonly endedAfterMs: number;
+  /** Of a read of D1 by an object that plays rollouts. */
+  readonly d1Ms: number;
 }
 
 /** Requests and turns take as long as they must have taken where they were played, so that both runs take as long. */
-export function simulateAtOnce(shape: Shape, { filledAfterMs, endedAfterMs }: Pace): World {
+export function simulateAtOnce(shape: Shape, { filledAfterMs, endedAfterMs, d1Ms }: Pace): World {
   let [least, most]: [number, number] = [...REQUEST_MS];
   for (let step = 0; step < STEPS; step += 1) {
     const middle = (least + most) / 2;
-    if (simulate(shape, middle).filledAfterMs < filledAfterMs) least = middle;
+    if (simulate(shape, { requestMs: middle, d1Ms }).filledAfterMs < filledAfterMs) least = middle;
     else most = middle;
   }
-  const first = simulate(shape, least);
-  return simulate({ ...shape, turnMs: (shape.turnMs * endedAfterMs) / first.endedAfterMs }, least).world;
+  const pace = { requestMs: least, d1Ms };
+  const first = simulate(shape, pace);
+  return simulate({ ...shape, turnMs: (shape.turnMs * endedAfterMs) / first.endedAfterMs }, pace).world;
 }
 
-/** `requestMs`: of a request to the process that does everything. D1, R2 and queues are objects of it, too. */
-function simulate(shape: Shape, requestMs: number) {
+/** `requestMs`: of a request to the process that does everything. R2 and queues are objects of it, too. */
+function simulate(shape: Shape, { requestMs, d1Ms }: { readonly requestMs: number; readonly d1Ms: number }) {
   const { rollouts, turns } = shape;
   const turnMs = turnTimes(shape);
   const held: (() => void)[] = [];
@@ -50,7 +51,7 @@ function simulate(shape: Shape, requestMs: number) {
         request: requestMs,
         r2Read: requestMs,
         r2Write: requestMs,
-        d1: requestMs / D1_QUICKER,
+        d1: d1Ms,
         queue: requestMs,
       },
       // Locally all objects share one.

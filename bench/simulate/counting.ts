@@ -71,7 +71,7 @@ function objects(namespace: object, nameOf: (method: string) => string, counts: 
   );
 }
 
-/** What runs a statement; everything else prepares one. */
+/** What runs a statement, whose time is counted, too; everything else prepares one. */
 const RUNS = ["run", "all", "first", "raw"];
 
 interface Prepared {
@@ -92,9 +92,14 @@ function database(under: object, caller: string, counts: Counts): object {
     const proxy = wrapped(statement, (name, method) => {
       if (name === "bind") return (...args) => prepared(Object(method(...args)), text);
       if (!RUNS.includes(name)) return null;
-      return (...args) => {
+      return async (...args) => {
         count(text);
-        return method(...args);
+        const from = Date.now();
+        try {
+          return await method(...args);
+        } finally {
+          counts.add(`${caller}: milliseconds`, Date.now() - from);
+        }
       };
     });
     statements.set(proxy, { statement, text });
