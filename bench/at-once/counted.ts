@@ -39,7 +39,8 @@ export function msOfSettings(counts: Counts): number {
 }
 
 export function requestsIn({ traffic, queues }: World): Requests {
-  const countedOf = (beginning: string) => traffic.names(beginning).reduce((sum, name) => sum + traffic.counted(name), 0);
+  const countedOf = (beginning: string) =>
+    traffic.names(beginning).reduce((sum, name) => sum + traffic.counted(name), 0);
   const messages = queues.map(({ name }) => [`messages to ${name}`, countedOf(`messages ${name}`)] as const);
   return {
     "requests to RunObject": traffic.sum("run"),
