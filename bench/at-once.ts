@@ -14,7 +14,7 @@ const HELP = `Usage: npm run bench:at-once -- [flags]
 
       --rollouts N  at once; default 5000
       --turns T     of each rollout, at most 4; default 2
-      --turn-s S    mean time of a turn after all are in flight; default 30
+      --turn-s S    mean time of a turn after all are in flight; default 60
       --json        print {machine, shape, memory, seconds, counts, counted}
       --help        show this text
 `;
@@ -25,7 +25,7 @@ const { values } = parseArgs({
   options: {
     rollouts: { type: "string", default: "5000" },
     turns: { type: "string", default: "2" },
-    "turn-s": { type: "string", default: "30" },
+    "turn-s": { type: "string", default: "60" },
     json: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
