@@ -249,7 +249,7 @@ function parseJson(bytes: Buffer): unknown {
 /** Texts to embed, or a prompt of token ids, as messages. */
 function withMessages(body: unknown): unknown {
   if (typeof body !== "object" || body === null) return body;
-  if ("prompt" in body) return { ...body, messages: Array.isArray(body.prompt) ? messagesOfIds(body.prompt) : [] };
+  if ("prompt" in body && Array.isArray(body.prompt)) return { ...body, messages: messagesOfIds(body.prompt) };
   if (!("input" in body)) return body;
   const { input, ...rest } = body;
   if (!Array.isArray(input)) return body;

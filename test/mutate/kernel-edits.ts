@@ -69,6 +69,6 @@ export const KERNEL_EDITS: readonly Edit[] = [
   ...editsOf(
     "src/kernel/run/housekeeping.ts",
     ["kernel/run/run-row"],
-    [["if (store.head() === written)", "if (store.head() !== written)"]],
+    [["if (head === written)", "if (head !== written)"]],
   ),
 ];
