@@ -232,8 +232,8 @@ const RUN: readonly Edit[] = [
     [
       ["await handle(message);\n      message.ack();", "message.ack();\n      await handle(message);"],
       [
-        "await sendAll(queueOf(env, first), bodies, subrequests, restOf);\n  for (const message of untried) message.ack();",
-        "for (const message of untried) message.ack();\n  await sendAll(queueOf(env, first), bodies, subrequests, restOf);",
+        "for (const [queue, of] of byQueue) await sendAll(queue, of, subrequests, restOf);\n  for (const message of untried) message.ack();",
+        "for (const message of untried) message.ack();\n  for (const [queue, of] of byQueue) await sendAll(queue, of, subrequests, restOf);",
       ],
       ["subrequests.count > SUBREQUESTS_BEFORE_LAST ||", "subrequests.count > Infinity ||"],
     ],
