@@ -5,21 +5,17 @@
  * A server that refuses to tokenise is no failure: the prompt is then sent as messages. Every other failure of
  * `/tokenize` is that of the call, which was not sent.
  */
-import * as z from "zod";
 import { InvalidModelResponseError, ModelError } from "../../contract/errors.ts";
 import type { Messages, ToolDefinition } from "../../contract/messages.ts";
 import type { TokenPrompt } from "../../contract/prompts.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import { idsAfterAnswer, type Renderings, tokenPromptOf } from "../../core/rollout/token-prompt.ts";
 import { wireMessage } from "../../core/rollout/wire-message.ts";
-import { Ids } from "../../core/schema/bounded-lists.ts";
+import { Tokenized } from "../../core/schema/tokenized.ts";
 import { type CallOutcome, type Destination, postCall } from "./inference.ts";
 
 /** Fields of `extra_body` by which the template renders messages. */
 const OF_TEMPLATE: ReadonlySet<string> = new Set(["chat_template", "chat_template_kwargs", "add_special_tokens"]);
-
-const Tokenized = z.object({ tokens: Ids, max_model_len: z.int().positive().nullish().catch(null) });
-type Tokenized = z.output<typeof Tokenized>;
 
 interface ToTokenize {
   readonly model: string;

@@ -5,7 +5,14 @@
 import type { RunFleet } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { AccountRpc } from "../messages/account-wire.ts";
-import type { CallOf, GatheredName, GatheredRpc, GatheredRun, GathererRpc } from "../messages/gathered.ts";
+import type {
+  CallOf,
+  GatheredName,
+  GatheredRpc,
+  GatheredRun,
+  GathererRpc,
+  GatheringRpc,
+} from "../messages/gathered.ts";
 import type { EndpointRpc, Owner, RolloutRpc, RunRpc } from "../messages/rpc.ts";
 import type { TrainerRpc } from "../messages/training-wire.ts";
 
@@ -18,9 +25,9 @@ function placed(near: Near): DurableObjectNamespaceGetDurableObjectOptions {
 }
 
 /** `near`: for a caller that may be the first to name the object. */
-export function runObject(env: Env, scope: Scope, runId: string, near?: Near): RunRpc {
+export function runObject(env: Env, scope: Scope, runId: string, near?: Near): RunRpc & GatheringRpc {
   const stub: unknown = env.RUN.getByName(`${folderOf(scope)}${runId}`, placed(near));
-  return stub as RunRpc;
+  return stub as RunRpc & GatheringRpc;
 }
 
 /** One of the run's gatherers, numbered from 0. */

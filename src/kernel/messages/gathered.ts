@@ -37,6 +37,12 @@ export type GatheredReply =
   | { readonly failed: { readonly name: string; readonly message: string } }
   | { readonly later: true };
 
+/** The method of a run's object for its gatherers. */
+export interface GatheringRpc {
+  /** Calls of several callers. Each has its own reply, in order; an error of one fails no other. */
+  gathered(calls: readonly GatheredCall[]): Promise<GatheredReply[]>;
+}
+
 export interface GatheredRun {
   readonly scope: Scope;
   readonly run_id: string;

@@ -11,7 +11,6 @@ import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rol
 import type { Rollout } from "../../core/rollout/rollout.ts";
 import type { AgentCall, AgentFinish, AgentReply, FinishReply, TakenRollout, TakeOrder } from "./agent-wire.ts";
 import type { FailedTry, GrantedLease, LeaseAsk } from "./endpoint-wire.ts";
-import type { GatheredCall, GatheredReply } from "./gathered.ts";
 import type { ClaimSpending, JudgedAsk, JudgedReply, JudgementRequest, JudgingScoringGroup } from "./judge-outcome.ts";
 import type { Latencies } from "./latency.ts";
 import type {
@@ -194,8 +193,6 @@ export interface RunRpc {
   clear(key: QuarantineKey, ended: boolean): Promise<void>;
   /** Outcomes of judge calls. A settled judgement stays, and a call counts once. Null: the run does not exist. */
   judged(scoringGroup: number, claim: number, asks: readonly JudgedAsk[]): Promise<JudgedReply | null>;
-  /** Calls of several callers, from a gatherer. Each has its own reply, in order; an error of one fails no other. */
-  gathered(calls: readonly GatheredCall[]): Promise<GatheredReply[]>;
   /** Rows of a segment that is not compacted yet. */
   segmentRows(segment: number): Promise<RolloutLeft[] | null>;
   folded(segment: number, key: string): Promise<void>;

@@ -14,7 +14,7 @@ import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { isolateMemory } from "../kit/isolate-memory.ts";
 import { StoredObject } from "../kit/stored-object.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import type { GatheredCall, GatheredReply } from "../messages/gathered.ts";
+import type { GatheredCall, GatheredReply, GatheringRpc } from "../messages/gathered.ts";
 import type { ClaimSpending, JudgedAsk, JudgementRequest } from "../messages/judge-outcome.ts";
 import type { Answered, LeaseIssuer, ListAsk, ListQuestion, RunRpc, Serves, StoredStanding } from "../messages/rpc.ts";
 import type { KeyRange } from "../messages/run-records.ts";
@@ -66,7 +66,7 @@ import { stepsOf, trainingRecords, trainingStatusReason, trainingView } from "./
 /** How judging, prices and training extend the accounting of ended rollouts. */
 export const ACCOUNTING_HOOKS: AccountingHooks = { onEnded: chargeEnd, onGroupEnded: closeGroup };
 
-export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
+export abstract class RunObject extends StoredObject implements Serves<RunRpc & GatheringRpc> {
   /** Starts an eval of a training run. The module that assembles the whole platform implements it. */
   protected abstract readonly acceptEval: AcceptEval;
   /** The clock, replaced by tests. */

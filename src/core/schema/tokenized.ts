@@ -1,0 +1,6 @@
+/** vLLM's reply of `POST /tokenize`, without fields that nobody reads. `max_model_len`: the context, in tokens. */
+import * as z from "zod";
+import { Ids } from "./bounded-lists.ts";
+
+export const Tokenized = z.object({ tokens: Ids, max_model_len: z.int().positive().nullish().catch(null) });
+export type Tokenized = z.output<typeof Tokenized>;
