@@ -16,10 +16,8 @@ import { checkDeployed } from "../../local/check-deployed.ts";
 import { checkDeployment, type Finding } from "../../local/check-deployment.ts";
 import type { CloudflareAccount } from "../../local/cloudflare/account.ts";
 import type { CloudflareApi } from "../../local/cloudflare/api.ts";
-import { migrateDatabase } from "../../local/cloudflare/migrate-database.ts";
 import { neededBindings, readDeployment } from "../../local/deployment.ts";
 import {
-  type Built,
   deploymentConfig,
   type PlacedDeployment,
   queuesOf,
@@ -31,16 +29,12 @@ import {
   createSecrets,
   type DeploymentRecord,
   type DeploymentSecrets,
-  databaseIds,
-  databaseName,
-  MOST_DATABASES,
   newRecord,
   newSecret,
   readDeployments,
   readSecrets,
   secretsFile,
   uploadFile,
-  writeDeployment,
   writeSecrets,
 } from "../../local/deployment-file.ts";
 import { COMMAND, PACKAGE_ROOT } from "../../local/package-root.ts";
@@ -53,7 +47,8 @@ import { OperatorClient } from "../backup/operator-client.ts";
 import { StepFailed } from "../backup/step-failed.ts";
 import { usageError } from "../exit.ts";
 import { checkCanKeep, configFile, findProfile, keepProfile } from "../profiles.ts";
-import { accountOf, addressOf, hasOrganization, secretOf } from "./deployment.ts";
+import { databasesOf, ensureDatabases, hasOrganizations, migrateDatabases } from "./databases.ts";
+import { accountOf, addressOf, secretOf } from "./deployment.ts";
 import { drain, resume } from "./drain.ts";
 import { playSmokeRun, type SmokeRun } from "./smoke-run.ts";
 
@@ -115,13 +110,13 @@ export async function makeDeployment(api: CloudflareApi, asked: DeployAsked, ste
   const supposed = { ...chosen, account_id: account.id, database_id: randomUUID() };
   await checkConfig(deploymentConfig(released, supposed, built));
   step.log(`${name}: the Worker ${chosen.worker} in the account ${account.id}, at ${url}`);
-  const record = await ensureDatabases(account, asked, chosen, databases, step);
+  const record = await ensureDatabases(account, asked, chosen, databases, step.log);
   await ensureBucket(account, record, step);
   const config = deploymentConfig(released, record, built);
   await ensureQueues(account, queuesOf(config), step);
   const secrets = await prepareSecrets({ account, asked, record, url }, step);
   const operator = await drainOld({ account, asked, record, url }, step);
-  const migrated = await migrate(account, record, built, step);
+  const migrated = await migrateDatabases(account, record, built.migrations, step.log);
   await upload(config, { secrets, path: uploadFile(file, name) }, step);
   if (record.domain !== undefined) await account.giveDomain(record.worker, record.domain);
   step.log(`waiting until ${url} is ready`);
@@ -180,61 +175,6 @@ async function chooseRecord({ file, name, like, changes, vars }: DeployAsked): P
   return { ...record, vars: { ...record.vars, ...vars } };
 }
 
-/** How many D1 databases the deployment shall have. None is removed: ids of organisations and keys name them. */
-function databasesOf(record: DeploymentRecord, { name, databases }: DeployAsked): number {
-  const has = databaseIds(record).length;
-  const wanted = databases ?? Math.max(has, 1);
-  if (wanted > MOST_DATABASES) throw usageError(`--databases: must be at most ${MOST_DATABASES}`, "databases");
-  if (wanted >= has) return wanted;
-  throw usageError(`--databases: ${name} has ${has}, and none can be removed: organisations are in them`, "databases");
-}
-
-/** Each is in the deployment's file before the next one is created. */
-async function ensureDatabases(
-  account: CloudflareAccount,
-  { file, name }: DeployAsked,
-  chosen: DeploymentRecord,
-  databases: number,
-  step: Step,
-): Promise<PlacedDeployment> {
-  const database_id = await ensureDatabase(account, chosen, 0, step);
-  let record = { ...chosen, account_id: account.id, database_id };
-  await writeDeployment(file, name, record);
-  for (let number = 1; number < databases; number += 1) {
-    const id = await ensureDatabase(account, record, number, step);
-    const [, ...others] = databaseIds(record);
-    record = { ...record, more_database_ids: [...others.slice(0, number - 1), id, ...others.slice(number)] };
-    await writeDeployment(file, name, record);
-  }
-  return record;
-}
-
-async function ensureDatabase(
-  account: CloudflareAccount,
-  record: DeploymentRecord,
-  number: number,
-  { log }: Step,
-): Promise<string> {
-  const name = databaseName(record, number);
-  const field = number === 0 ? "database_id" : `more_database_ids[${number - 1}]`;
-  const found = await account.findDatabase(name);
-  const known = databaseIds(record)[number];
-  const recorded = known ?? found;
-  if (found !== null && found === recorded) return found;
-  if (found !== null) {
-    throw new StepFailed(
-      `the database ${name} is ${found}, but this deployment has ${recorded}: is this another account, or was the database replaced? If it is the right one, set ${field} to it in the deployment's file`,
-    );
-  }
-  if (known !== undefined) {
-    throw new StepFailed(
-      `the database ${name} (${known}) of this deployment does not exist any more: restore it, or remove ${field} from the deployment's file to begin with an empty one`,
-    );
-  }
-  log(`creating the database ${name}`);
-  return await account.createDatabase(name, record);
-}
-
 async function ensureBucket(account: CloudflareAccount, record: DeploymentRecord, { log }: Step): Promise<void> {
   if (await account.hasBucket(record.bucket, record)) return;
   log(`creating the bucket ${record.bucket}`);
@@ -288,13 +228,6 @@ async function prepareSecrets(platform: Platform, step: Step): Promise<Deploymen
   return Object.fromEntries(Object.entries(secrets).filter(([name]) => name === BOOTSTRAP || !held.includes(name)));
 }
 
-async function hasOrganizations(account: CloudflareAccount, record: PlacedDeployment): Promise<boolean> {
-  for (const id of databaseIds(record)) {
-    if (await hasOrganization(account.database(id))) return true;
-  }
-  return false;
-}
-
 /** The first key must not replace that of another platform, and must not get lost because it cannot be stored. */
 function checkProfile(name: string, url: string): void {
   const file = configFile(process.env);
@@ -322,23 +255,6 @@ async function checkConfig(config: RawConfig): Promise<void> {
   const errors = findings.filter(({ level }) => level === "error");
   if (errors.length === 0) return;
   throw new StepFailed(errors.map(({ what, fix }) => `${what} (${fix})`).join("\n"));
-}
-
-/** The names of the migrations that one of its D1 databases or more lacked. */
-async function migrate(
-  account: CloudflareAccount,
-  record: PlacedDeployment,
-  { migrations }: Built,
-  { log }: Step,
-): Promise<string[]> {
-  const all = new Set<string>();
-  for (const [number, id] of databaseIds(record).entries()) {
-    const applied = await migrateDatabase(account.database(id), migrations);
-    const what = number === 0 ? "the database" : `the database ${databaseName(record, number)}`;
-    log(applied.length === 0 ? `${what} is up to date` : `applied ${applied.length} migrations to ${what}`);
-    for (const one of applied) all.add(one);
-  }
-  return [...all].sort();
 }
 
 interface Uploaded {
