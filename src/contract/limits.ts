@@ -260,6 +260,12 @@ export const LIMITS = {
   batchRollouts: 65_536,
   /** Tokens of a row that its reference is asked about: the reply has at most about 256 bytes for each. */
   referenceTokens: 16_384,
+  /**
+   * Rollouts of a group with a reference, and rows of it that are asked about: a consumer reads each trajectory and each
+   * answer in one invocation.
+   */
+  referenceGroup: 100,
+  referenceRows: 200,
   /** Tokens of a model's vocabulary, in a filter of rollouts. */
   vocabulary: 16 * MIB,
   holdoutTasks: 10_000,

@@ -242,6 +242,10 @@ export const TrainingRequest = TrainingFields.superRefine(refusePlace)
     if (asked.initial_weights !== undefined && asked.fleet === undefined) {
       refuse("initial_weights", "needs a fleet: the platform cannot load weights on an endpoint");
     }
+    const sizes = [asked.group_size, ...Object.values(asked.members ?? {}).map(({ group_size = 0 }) => group_size)];
+    if (asked.reference !== undefined && Math.max(...sizes) > LIMITS.referenceGroup) {
+      refuse("reference", `needs groups of at most ${LIMITS.referenceGroup} rollouts`);
+    }
     if (Object.hasOwn(asked.judges, REFERENCE_JUDGE)) {
       refuse("judges", `${REFERENCE_JUDGE} is a reserved name: set reference`);
     }

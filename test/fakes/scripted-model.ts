@@ -249,7 +249,7 @@ function parseJson(bytes: Buffer): unknown {
 /** Texts to embed, or a prompt of token ids, as messages. A prompt whose logprobs are asked for is no conversation. */
 function withMessages(body: unknown): unknown {
   if (typeof body !== "object" || body === null) return body;
-  if ("prompt_logprobs" in body) return { ...body, messages: [] };
+  if ("prompt" in body && "prompt_logprobs" in body) return { ...body, messages: [] };
   if ("prompt" in body && Array.isArray(body.prompt)) return { ...body, messages: messagesOfIds(body.prompt) };
   if (!("input" in body)) return body;
   const { input, ...rest } = body;

@@ -9,6 +9,7 @@ import type { RunCounts, RunStatus, RunView } from "../../contract/run.ts";
 import type { RunPatch } from "../../contract/run-control.ts";
 import { plannedAtFirst, type RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
+import { REFERENCE_JUDGE } from "../../contract/training-request.ts";
 import type { Database } from "./database.ts";
 import { violatedTable } from "./idempotency-keys.ts";
 import { currentReport } from "./old-names.ts";
@@ -257,7 +258,8 @@ function statusReasonOf({ status }: RunRow): RunView["status_reason"] {
 }
 
 function judgesOf({ judges = {} }: RunSpec): RunView["judges"] {
-  const named = Object.entries(judges);
+  // A training's reference is called as a judge, and is in `training`.
+  const named = Object.entries(judges).filter(([name]) => name !== REFERENCE_JUDGE);
   return Object.fromEntries(named.map(([name, { endpoint_id, model }]) => [name, { endpoint: endpoint_id, model }]));
 }
 

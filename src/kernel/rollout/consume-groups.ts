@@ -42,6 +42,11 @@ const STEPS_PER_TURN = 100_000;
 /** The most characters of a task that is sent with its rollout. */
 const MAX_SENT_TASK = 8192;
 
+/** Full messages begin at every 25th place: their numbers must not share a divisor with the number of gatherers. */
+function spread(group: number, slot: number): number {
+  return Math.imul(group * LIMITS.groupSize + slot, 0x9e3779b1) >>> 16;
+}
+
 /** Returns the steps of counted work that it took. */
 export async function startGroups(
   env: Env,
@@ -51,7 +56,8 @@ export async function startGroups(
 ): Promise<number> {
   // Reconciliation has sent a newer message long ago; storage freed since then must not run the rollout again.
   if (now - message.sent_at > START_MESSAGE_LIFE_MS) return 0;
-  const run = () => runOrGatherer(env, message, message.gatherers, message.rollouts[0]?.[0] ?? 0);
+  const [group = 0, slot = 0] = message.rollouts[0] ?? [];
+  const run = () => runOrGatherer(env, message, message.gatherers, spread(group, slot));
   const places = message.rollouts.map(([group, slot, attempt]) => ({ group, slot, attempt }));
   const admission = await subrequests.object(() => run().admit(places));
   if (admission === null || admission.admitted.length === 0) return 0;

@@ -1,7 +1,8 @@
 /**
  * Sends reports or requests that rollouts of one object make at about the same time in one call. If they are dense, calls
  * are some time apart, and each takes what has come since the last one. If a call fails each is sent alone, so that an
- * error with one does not fail the others.
+ * error with one does not fail the others. If the fault passes, all of them fail: it is with none of them, and their
+ * callers send them again later.
  */
 import { gatherWaitMs } from "../kit/gather-wait.ts";
 
@@ -23,6 +24,7 @@ export class Debounced<Item, Answer> {
   readonly #send: (items: readonly Item[]) => Promise<readonly Answer[]>;
   readonly #most: () => number;
   readonly #unheard: Answer;
+  readonly #passes: (thrown: unknown) => boolean;
   readonly #apartMs: (item: Item) => number;
   #waiting: Waiting<Item, Answer>[] = [];
   #soon: ReturnType<typeof setTimeout> | undefined;
@@ -32,17 +34,20 @@ export class Debounced<Item, Answer> {
 
   /**
    * `most`: how many items can come at all; that many are sent without waiting. `unheard`: the answer if none came.
+   * `passes`: whether a fault passes by itself, whatever was sent.
    * `apartMs`: how far apart calls are if items are dense.
    */
   constructor(
     send: (items: readonly Item[]) => Promise<readonly Answer[]>,
     most: () => number,
     unheard: Answer,
+    passes: (thrown: unknown) => boolean,
     apartMs: (item: Item) => number = () => 0,
   ) {
     this.#send = send;
     this.#most = most;
     this.#unheard = unheard;
+    this.#passes = passes;
     this.#apartMs = apartMs;
   }
 
@@ -72,9 +77,9 @@ export class Debounced<Item, Answer> {
     try {
       await this.#sendThese(waiting);
     } catch (thrown) {
-      const [only, ...others] = waiting;
-      if (others.length > 0) await Promise.all(waiting.map((one) => this.#sendThese([one]).catch(one.failed)));
-      else only?.failed(thrown);
+      const isShared = waiting.length > 1 && !this.#passes(thrown);
+      if (isShared) await Promise.all(waiting.map((one) => this.#sendThese([one]).catch(one.failed)));
+      else for (const { failed } of waiting) failed(thrown);
     }
   }
 

@@ -102,9 +102,10 @@ export class RolloutObject extends StoredObject implements Serves<RolloutRpc> {
     const most = () => this.#playing.size;
     const unknown = { known: false };
     const report = (sent: readonly Sent<RolloutReport>[]) => this.#run(sent).answered(sent.map(({ what }) => what));
-    this.#reports = new Debounced(report, most, unknown, ({ what }) => reportsApartMs(what));
+    const passes = (thrown: unknown) => isPassing(env, thrown);
+    this.#reports = new Debounced(report, most, unknown, passes, ({ what }) => reportsApartMs(what));
     const over = { ceiling: null, over: true };
-    this.#asks = new Debounced((sent) => this.#run(sent).allow(sent.map(({ what }) => what)), most, over);
+    this.#asks = new Debounced((sent) => this.#run(sent).allow(sent.map(({ what }) => what)), most, over, passes);
   }
 
   async start(specs: readonly RolloutSpec[], sentAt: number): Promise<RolloutStanding[]> {

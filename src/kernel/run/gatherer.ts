@@ -64,7 +64,9 @@ export class GathererObject extends DurableObject<Env> implements Serves<Gathere
 
   #sendSoon(): void {
     if (this.#waiting.length === 0 || this.#underWay >= MOST_UNDER_WAY) return;
-    if (this.#waiting.length >= CALLS_TOGETHER) void this.#sendNext();
+    const together = togetherOf(this.#waiting.map(({ characters }) => characters));
+    // Full, by calls or by their size: to wait for more would only delay it.
+    if (together === CALLS_TOGETHER || together < this.#waiting.length) void this.#sendNext();
     else this.#soon ??= setTimeout(() => void this.#sendNext(), gatherWaitMs(Date.now() - this.#sentAt));
   }
 

@@ -15,7 +15,7 @@ import {
 import type { LostUsage, ReusedUsage, RunReport } from "../../contract/report.ts";
 import { capOf } from "../../core/costs/run-costs.ts";
 import { RunningSummary } from "../../core/statistics/statistics.ts";
-import { groupSizeOf } from "../../core/training/members.ts";
+import { groupSizeOf, largestGroup } from "../../core/training/members.ts";
 import type { KeyRange, RolloutEntry, TaskMean } from "../messages/run-records.ts";
 import type { RunSpec } from "../messages/wire.ts";
 import { chargedBy } from "./charged.ts";
@@ -91,11 +91,12 @@ export class ReportSums {
   };
 
   constructor(spec: Reported) {
-    const { rollouts_per_example, money } = spec;
+    const { money } = spec;
     this.#spec = spec;
     this.#capped = capOf(spec) !== null;
     this.#prices = money?.policy ?? undefined;
-    this.#all = new RewardSums(rollouts_per_example);
+    // The groups of members differ in size: smaller ones stay open, and count with the rollouts they have.
+    this.#all = new RewardSums(largestGroup(spec));
   }
 
   add(row: ReportRow): void {

@@ -49,8 +49,9 @@ export async function addReferences<Member extends { readonly rows: readonly Sam
 ): Promise<Referenced<Member>> {
   const reference = spec.training?.reference;
   if (reference === undefined) return { members, without: 0, pending: [] };
-  const rows = members.flatMap((member) => member.rows).filter(isAsked);
-  const asks = rows.map((row) => referenceAsk(row, sha256Hex));
+  const askable = members.flatMap((member) => member.rows).filter(isAsked);
+  const rows = new Set(askable.slice(0, LIMITS.referenceRows));
+  const asks = Array.from(rows, (row) => referenceAsk(row, sha256Hex));
   const open = asks.filter(({ key }) => !results.has(key));
   const pending = [...new Map(open.map((ask) => [ask.key, ask])).values()];
   if (pending.length > 0) return { members, without: 0, pending };
@@ -59,7 +60,7 @@ export async function addReferences<Member extends { readonly rows: readonly Sam
   for (const member of members) {
     const read: SampleRow[] = [];
     for (const row of member.rows) {
-      const logprobs = await logprobsOf(env, spec, row, results, subrequests);
+      const logprobs = rows.has(row) ? await logprobsOf(env, spec, row, results, subrequests) : null;
       if (logprobs !== null) read.push(withReference(row, logprobs, reference.kl_weight));
     }
     const whole = read.length === member.rows.length;
@@ -82,7 +83,6 @@ async function logprobsOf(
   results: ReferenceResults,
   subrequests: Subrequests,
 ): Promise<Float32Array<ArrayBuffer> | null> {
-  if (!isAsked(row)) return null;
   const { key } = referenceAsk(row, sha256Hex);
   if ((results.get(key)?.value ?? null) === null) return null;
   const stored = await subrequests.inTurn(() => env.STORE.get(referenceKey(scope, run_id, referenceName(key))));

@@ -18,7 +18,13 @@ function sending() {
     return items;
   };
   const apart = (took: number) => reportsApartMs({ started_at: 0, ended_at: took });
-  const debounced = new Debounced(send, () => Number.POSITIVE_INFINITY, 0, apart);
+  const debounced = new Debounced(
+    send,
+    () => Number.POSITIVE_INFINITY,
+    0,
+    () => false,
+    apart,
+  );
   const addAt = async (at: number, took: number) => {
     await vi.advanceTimersByTimeAsync(from + at - Date.now());
     void debounced.add(took);
@@ -53,4 +59,26 @@ test("a report waits at most a twentieth of its rollout's time, and takes those 
     { at: 60, items: [50_000, 1000] },
     { at: 110, items: [100] },
   ]);
+});
+
+test("a fault that passes fails all reports of a call, and another one only the report that it is about", async () => {
+  const outcomesOf = async (passes: boolean) => {
+    let calls = 0;
+    const send = async (items: readonly number[]) => {
+      calls += 1;
+      if (items.includes(13)) throw new Error("no");
+      return items;
+    };
+    const debounced = new Debounced<number, number>(
+      send,
+      () => 3,
+      0,
+      () => passes,
+    );
+    const reports = [1, 13, 2].map((item) => debounced.add(item));
+    const outcomes = await Promise.allSettled(reports);
+    return [calls, ...outcomes.map(({ status }) => status)];
+  };
+  expect(await outcomesOf(true)).toEqual([1, "rejected", "rejected", "rejected"]);
+  expect(await outcomesOf(false)).toEqual([4, "fulfilled", "rejected", "fulfilled"]);
 });

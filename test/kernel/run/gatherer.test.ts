@@ -14,13 +14,16 @@ afterEach(() => {
 });
 
 /** What the run's object replies to each merged call, instead of the real one. Returns the calls that arrived. */
-function playRun(runId: string, reply: (calls: readonly GatheredCall[]) => readonly GatheredReply[]): string[][] {
+function playRun(
+  runId: string,
+  reply: (calls: readonly GatheredCall[]) => readonly GatheredReply[] | Promise<readonly GatheredReply[]>,
+): string[][] {
   const arrived: string[][] = [];
   env.RUN = interposed(RUN, "gathered", async (call, name, [calls]) => {
     if (!name.endsWith(runId)) return await call();
     const given = calls as readonly GatheredCall[];
     arrived.push(given.map(idIn));
-    return reply(given);
+    return await reply(given);
   });
   return arrived;
 }
@@ -40,10 +43,16 @@ function callOf(slot: number, text = "{}"): CallOf<"answered"> {
 }
 
 /** The outcome of each of these calls to one gatherer: its answer, or its error. */
-async function gathered(runId: string, calls: readonly CallOf<"answered">[]): Promise<string[]> {
+async function gathered(
+  runId: string,
+  calls: readonly CallOf<"answered">[],
+  onRefused = () => undefined,
+): Promise<string[]> {
   const run = { scope: { orgId: "org_gatherer", projectId: "pj" }, run_id: runId };
   const gatherer = gathererObject(env, run.scope, runId, 0);
-  const outcomes = await Promise.allSettled(calls.map((call) => gatherer.gather<"answered">(run, call)));
+  const replies = calls.map((call) => gatherer.gather<"answered">(run, call));
+  for (const reply of replies) reply.catch(onRefused);
+  const outcomes = await Promise.allSettled(replies);
   return outcomes.map((outcome) =>
     outcome.status === "fulfilled" ? (outcome.value[0]?.refused ?? "") : String(outcome.reason),
   );
@@ -101,9 +110,17 @@ test("a call that the run's object left for later is sent again", async () => {
 
 test("calls that are too large together are sent one after another, and those that do not fit into memory are refused", async () => {
   const runId = crypto.randomUUID();
-  const arrived = playRun(runId, (calls) => calls.map(echo));
+  const { promise: refused, resolve } = Promise.withResolvers<undefined>();
+  // The run replies once the third call was refused: until then the other two are in memory.
+  const arrived = playRun(runId, async (calls) => {
+    await refused;
+    return calls.map(echo);
+  });
   const large = "x".repeat(10 * 1024 * 1024);
-  const outcomes = await gathered(runId, [callOf(0, large), callOf(1, large), callOf(2, large)]);
+  const outcomes = await gathered(runId, [callOf(0, large), callOf(1, large), callOf(2, large)], () => {
+    resolve(undefined);
+    return undefined;
+  });
   expect(outcomes.filter((outcome) => IDS.includes(outcome)).length).toBe(2);
   expect(outcomes.filter((outcome) => outcome.includes("overloaded")).length).toBe(1);
   expect(arrived.map((calls) => calls.length)).toEqual([1, 1]);

@@ -16,7 +16,8 @@ test("the runs of a deployment are spread evenly over four queues, and a run alw
   const ids = Array.from({ length: 4000 }, (_, at) => mintRunId({ now: at, random, mac }));
   const counts = Array.from({ length: SHARDS }, (_, shard) => ids.filter((id) => shardOf(id) === shard).length);
   for (const count of counts) expect(Math.abs(count / (ids.length / SHARDS) - 1)).toBeLessThan(0.1);
-  expect(ids.map(shardOf)).toEqual(ids.map(shardOf));
+  // A release that chose otherwise would send repeated messages another way.
+  expect(["run_a", "run_b", "run_c", "run_d"].map(shardOf)).toEqual([1, 2, 3, 0]);
 });
 
 test("each shard has its own queue, and the first is the queue of earlier releases", () => {

@@ -75,20 +75,29 @@ export class TrainingEvals {
     const subrequests = new Subrequests();
     if (this.#isCancelled()) return await this.#cancelAll(spec, subrequests);
     noteDue(this.#store, asked, this.#now());
+    const failures: unknown[] = [];
     for (const entry of this.#store.training.openEvals()) {
       if (entry.due_at > this.#now()) continue;
       const own = asked[entry.place];
-      if (own === undefined || this.#isVoid(entry)) await this.#cancel(spec, entry, subrequests);
-      else if (entry.run_id === null) await this.#begin(spec, own, entry);
-      else await this.#follow(spec, own, { ...entry, run_id: entry.run_id }, subrequests);
+      try {
+        if (own === undefined || this.#isVoid(entry)) await this.#cancel(spec, entry, subrequests);
+        else if (entry.run_id === null) await this.#begin(spec, own, entry);
+        else await this.#follow(spec, own, { ...entry, run_id: entry.run_id }, subrequests);
+      } catch (thrown) {
+        // The others do not wait for this one.
+        failures.push(thrown);
+      }
     }
+    if (failures.length > 0) throw failures[0];
   }
 
   async #begin(spec: RunSpec, asked: AskedEval, entry: TrainEval): Promise<void> {
     const { scope, run_id } = spec;
     const request = requestOf(spec, asked, entry);
     const idempotencyKey = keyOf(run_id, entry);
-    const requestHash = sha256Hex(JSON.stringify(request));
+    // Release 0.2 hashed the same request without `prompts`.
+    const { prompts: _, ...hashed } = request;
+    const requestHash = sha256Hex(JSON.stringify(hashed));
     const rows = await rowsOf(this.#env, spec, asked);
     const payer = spec.money?.payer ?? run_id;
     const from = spec.origin === undefined ? {} : { origin: spec.origin };

@@ -6,7 +6,7 @@
  * discarded are never trained on. A run whose rollouts give nothing to train on ends with the reason.
  */
 import { type CreditedGroup, creditGroup } from "../../../core/training/advantage.ts";
-import { rulesOf } from "../../../core/training/members.ts";
+import { largestGroup, rulesOf } from "../../../core/training/members.ts";
 import { isFresh } from "../../../core/training/numbering.ts";
 import type { GroupFacts } from "../../../core/training/step-metrics.ts";
 import type { GroupSamples, TrainingSpec } from "../../messages/training-wire.ts";
@@ -246,7 +246,9 @@ function giveUpIfBarren(
   const barren = training.barren + size;
   const barren_causes = plus(training.barren_causes, cause);
   store.saveHead({ ...head, training: { ...training, barren, barren_causes } });
-  if (barren >= MOST_BARREN_BATCHES * stepRollouts(spec, asked, training)) {
+  // One batch has a group at least, however large the group is.
+  const batch = Math.max(stepRollouts(spec, asked, training), largestGroup(spec));
+  if (barren >= MOST_BARREN_BATCHES * batch) {
     failBarren(store, `${barren} rollouts in a row`, barren_causes);
   }
 }

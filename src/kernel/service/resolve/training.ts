@@ -64,12 +64,18 @@ export async function refuseTraining(
 const RESERVED = ["", "all", "agg"];
 const BENT = "changes the sampling distribution, so that trainers cannot compute its logprobs: remove it";
 
+/** The size of the run's groups. Infinite if members have sizes of their own, which `refuseMembers` checks. */
+function sizeOfAll(asked: number, members: TrainingSpec["members"]): number {
+  return members === undefined ? asked : Number.POSITIVE_INFINITY;
+}
+
 /** Refuses settings that would train on nothing forever, or on something else than was sampled. */
 function neverTrains(
-  { rollouts_per_example: size, sampling }: Asked,
-  { min_group_size, advantage, zero_variance, curriculum }: TrainingSpec,
+  { rollouts_per_example, sampling }: Asked,
+  { min_group_size, advantage, zero_variance, curriculum, members }: TrainingSpec,
   { players }: Played["environment"]["description"],
 ): Result<never> | null {
+  const size = sizeOfAll(rollouts_per_example, members);
   const refused = (param: string, why: string) => refuse("invalid_request", `${param}: ${why}`, param);
   if (min_group_size > size) {
     return refused("min_group_size", `must be at most group_size (${size}), or no group would be trained on`);

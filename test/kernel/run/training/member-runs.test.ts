@@ -119,6 +119,9 @@ async function expectListed(id: string, { training, report }: RunView) {
   expect(Math.abs((opened[1] ?? 0) - (2 / 3) * ((opened[0] ?? 0) + (opened[1] ?? 0)))).toBeLessThan(1);
   expect(report.members?.["few"]?.reward.mean).toBe(0.25);
   expect(report.members?.["many"]?.reward.mean).toBe(0.5);
+  // The groups of one member are twice as large as those of the other: each is one task.
+  const scoredTasks = (report.members?.["few"]?.reward.n_tasks ?? 0) + (report.members?.["many"]?.reward.n_tasks ?? 0);
+  expect(report.reward.n_tasks).toBe(scoredTasks);
   const listed = await (await api.ask(`/v1/runs/${id}/groups?limit=100`)).json<{
     data: { member: string; counts: { dispatched: number } }[];
   }>();
