@@ -31,7 +31,7 @@ export const SERVING_EXPECTED = {
   "deletion show": { json: { object: "deletion", id: expect.stringMatching(/^del_/) } },
   deploy: { json: { name: "prod", profile: "prod", findings: [], worker: "rollcall-prod" } },
   "deploy status": {
-    text: /^deployment +prod\n[\s\S]*\nstate +ready\n[\s\S]*\nqueues +17\n/,
+    text: /^deployment +prod\n[\s\S]*\nstate +ready\n[\s\S]*\nqueues +23\n/,
     json: { name: "prod", readiness: "ready", queues: { missing: [] } },
   },
   "deploy destroy": { json: { name: "prod", kept: [] } },

@@ -42,7 +42,7 @@ test("from nothing to a deployment that answers, and the same command upgrades i
   ]);
   expect(buckets).toMatchObject({ "rollcall-prod-store": { made: { locationHint: "weur" } } });
   expect(Object.values(queues).every((consumers) => consumers[0]?.script === "rollcall-prod")).toBe(true);
-  expect(Object.keys(queues)).toHaveLength(17);
+  expect(Object.keys(queues)).toHaveLength(23);
   const kinds = stub.seen.map(({ kind }) => kind);
   expect(kinds.lastIndexOf("POST /d1/database/*/query")).toBeLessThan(kinds.indexOf("PUT /workers/scripts/*"));
 
@@ -128,7 +128,7 @@ test("a preview has a Worker and data of its own, and is deleted without the dep
   expect((await deploy("--jurisdiction", "eu")).code).toBe(0);
   const before = stub.state();
   const made = await rollcall("deploy", "--name", "prod", "--preview", "--url", preview.url, "--no-smoke");
-  expect([made.code, made.stderr]).toEqual([0, expect.stringContaining("creating 17 queues")]);
+  expect([made.code, made.stderr]).toEqual([0, expect.stringContaining("creating 23 queues")]);
   const both = stub.state();
   expect(both.workers["rollcall-prod"]).toEqual(before.workers["rollcall-prod"]);
   expect(both.databases.map(({ name, made }) => [name, made])).toEqual([
