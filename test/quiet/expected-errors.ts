@@ -19,7 +19,7 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   "hours of use": /killed|the store is away|the answer is lost/,
   "judging failed": /the run is away|more than \d+ subrequests in one invocation/,
   "message failed":
-    /^Error\("(trajectory of ro_\S+ is missing|cut|the run is away|the sender is gone)|has no object to run it/,
+    /^Error\("(trajectory of ro_\S+ is missing|cut|killed|the run is away|the sender is gone)|has no object to run it/,
   "no lease: there is no answer": /lost by the test/,
   offer: /the trainer answered/,
   "readiness: the bucket does not answer": /the store is away|no answer within 1 ms/,

@@ -75,20 +75,13 @@ export class TrainingEvals {
     const subrequests = new Subrequests();
     if (this.#isCancelled()) return await this.#cancelAll(spec, subrequests);
     noteDue(this.#store, asked, this.#now());
-    const failures: unknown[] = [];
     for (const entry of this.#store.training.openEvals()) {
       if (entry.due_at > this.#now()) continue;
       const own = asked[entry.place];
-      try {
-        if (own === undefined || this.#isVoid(entry)) await this.#cancel(spec, entry, subrequests);
-        else if (entry.run_id === null) await this.#begin(spec, own, entry);
-        else await this.#follow(spec, own, { ...entry, run_id: entry.run_id }, subrequests);
-      } catch (thrown) {
-        // The others do not wait for this one.
-        failures.push(thrown);
-      }
+      if (own === undefined || this.#isVoid(entry)) await this.#cancel(spec, entry, subrequests);
+      else if (entry.run_id === null) await this.#begin(spec, own, entry);
+      else await this.#follow(spec, own, { ...entry, run_id: entry.run_id }, subrequests);
     }
-    if (failures.length > 0) throw failures[0];
   }
 
   async #begin(spec: RunSpec, asked: AskedEval, entry: TrainEval): Promise<void> {
