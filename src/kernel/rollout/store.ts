@@ -137,7 +137,8 @@ export class RolloutStore {
   keepAnswer(): void {
     const turns = this.#unwritten?.turns ?? [];
     const last = turns.at(-1);
-    if (last === undefined) return;
+    // A head may stand behind a turn that is written: to write the turn again would delete it.
+    if (last === undefined || this.#readBody().turns[last.index] === last) return;
     this.#table.write(this.#id, [[FACT.turns, last.index, last]]);
     this.#unwritten = null;
     this.#readBody().turns = turns;

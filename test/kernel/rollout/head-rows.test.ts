@@ -100,6 +100,18 @@ test("a head that is written after a turn, without another one, is the newest", 
   });
 });
 
+test("an answer that is written with its head already is kept as it is", async () => {
+  await played(({ store, rows, again }) => {
+    store.save(calling([]));
+    store.saveOutcome({ ...calling([FIRST]), phase: "reply" });
+    store.save(calling([FIRST]));
+    rows();
+    store.keepAnswer();
+    expect(rows().written).toBe(0);
+    expect(again().load()).toMatchObject({ phase: "sample", turns: [FIRST], state: { last: 0 } });
+  });
+});
+
 test("a rollout that begins with one turn of another has its first head in a row of its own, which readers of single turns need", async () => {
   await played(({ id, store, table, again }) => {
     store.save(calling([FIRST]));
