@@ -1,16 +1,18 @@
 /**
  * When an object that plays rollouts renews its block of places at its fleet, and how long the block is valid. Pure;
  * times are milliseconds. The more objects have a block, the less often each renews it, so that a fleet's object gets
- * about `RENEWALS_PER_S` requests a second, and those of calls that wait for a place.
+ * about `RENEWALS_PER_S` requests a second, and those of calls that wait for a place while the fleet is not full.
  */
 
 const RENEWALS_PER_S = 300;
 const LEAST_MS = 100;
 const MOST_MS = 5000;
 const FRESH_LEAST_MS = 1000;
-/** A place without a call is given back after this time, or sooner if calls wait because the fleet is full. */
+/** With the next report, a place without a call is given back after this time, or sooner if the fleet is full. */
 const IDLE_MS = 1000;
 const IDLE_IN_FULL_MS = 100;
+/** While the fleet is full, a place that an object has had for this long is given back, so that others get it. */
+const KEPT_IN_FULL_MS = 60_000;
 /** A call at a free place is declared before the fleet takes the place back. */
 const DECLARED_MS = MOST_MS / 2;
 /** A request that failed is repeated after this time. */
@@ -62,7 +64,8 @@ export function renewAt(news: BlockNews): number | null {
   const { sentAt, failed, every_ms } = news;
   const paced = sentAt + (failed ? Math.max(REPEAT_MS, every_ms) : every_ms);
   const times: number[] = [];
-  if (news.wantedAt !== null) times.push(news.wantedAt + every_ms / 20);
+  // In a full fleet most calls get no place: if each were asked for at once, its object would have too many requests.
+  if (news.wantedAt !== null) times.push(news.full ? Math.max(paced, news.wantedAt) : news.wantedAt + every_ms / 20);
   if (news.urgent) times.push(failed ? paced : sentAt);
   if (news.undeclared) times.push(paced + DECLARED_MS);
   if (news.awaited) times.push(paced);
@@ -74,4 +77,9 @@ export function renewAt(news: BlockNews): number | null {
 
 export function idleMs(full: boolean): number {
   return full ? IDLE_IN_FULL_MS : IDLE_MS;
+}
+
+/** How long an object may use a place for one call after another. */
+export function keptMs(full: boolean): number {
+  return full ? KEPT_IN_FULL_MS : Number.POSITIVE_INFINITY;
 }

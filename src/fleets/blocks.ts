@@ -2,8 +2,8 @@
  * Places at replicas that objects hold for their calls: with a call, or free for a while. In memory only: after a
  * restart, each holder declares its places with its next request.
  *
- * Invariants. A request of a holder replaces what it had. A place whose holder was killed counts until the call's time
- * is over; without a call, until the block is no longer valid.
+ * Invariants. A request of a holder replaces what it had. If a holder is killed, its places with a call count until the
+ * call's time limit, and its free places until the block expires.
  */
 import { renewalMs, validMs } from "./block-times.ts";
 import type { BlockAsk } from "./rpc.ts";

@@ -42,6 +42,8 @@ export interface Desk {
   readonly keep: (state: FleetState) => void;
   readonly moment: () => Moment;
   readonly inFlight: (replica: string) => number;
+  /** How long objects may still begin calls at free places of a replica that takes no new ones, in milliseconds. */
+  readonly settlesMs: (replica: string) => number;
   readonly used: () => boolean;
   /** The network to the engines; tests replace it. */
   readonly network: () => Send | undefined;
@@ -124,7 +126,7 @@ export class Driver {
   #begin(until: number): boolean {
     const desk = this.#desk;
     if (this.#ending || desk.of() === null) return false;
-    desk.keep(beginUpdates(desk.state(), this.#now(), desk.inFlight));
+    desk.keep(beginUpdates(desk.state(), this.#now(), desk.inFlight, desk.settlesMs));
     const all = Object.keys(desk.state().replicas).map((id) => this.#beginOne(id, until));
     for (const { id, told } of desk.state().leaving) this.#notify(id, leavingNews(desk.state(), told));
     return all.every((begun) => begun);

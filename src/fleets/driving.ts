@@ -45,13 +45,21 @@ const DRIVEN_AT_ONCE = 3;
 /** Versions of a run that stay loaded: calls in flight and rollouts that lag use older ones. */
 const ADAPTERS_KEPT = 3;
 
-/** Starts the updates that may start now. Replicas with the fewest calls in flight come first. */
-export function beginUpdates(before: FleetState, now: number, inFlight: (replica: string) => number): FleetState {
+/**
+ * Starts the updates that may start now. Replicas with the fewest calls in flight come first. `settlesMs`: how long
+ * objects may still begin calls at free places of the replica; calls that begin while its weights change have no version.
+ */
+export function beginUpdates(
+  before: FleetState,
+  now: number,
+  inFlight: (replica: string) => number,
+  settlesMs: (replica: string) => number = () => 0,
+): FleetState {
   let state = before;
   const waiting = Object.values(before.replicas).filter((replica) => mayBegin(before, replica, now));
   for (const { id } of waiting.sort((one, other) => inFlight(one.id) - inFlight(other.id))) {
     const replica = state.replicas[id];
-    if (replica !== undefined && mayBegin(state, replica, now)) state = begin(state, replica, now);
+    if (replica !== undefined && mayBegin(state, replica, now)) state = begin(state, replica, now, settlesMs(id));
   }
   return state;
 }
@@ -89,12 +97,13 @@ export function wantedOf(state: FleetState, replica: Replica): WeightOrder | nul
   return state.orders.find((order) => !isOfStart(order) && !isAt(state, replica, order)) ?? null;
 }
 
-function begin(state: FleetState, replica: Replica, now: number): FleetState {
+function begin(state: FleetState, replica: Replica, now: number, settlesMs: number): FleetState {
   const { pause, pause_s } = state.update;
   if (!interrupts(state.update)) return startLoading(state, replica, now);
   // With `wait`, calls in flight end first, so that their weights are known.
   const name = pause === "wait" ? "drain" : "pause";
-  const phase = phaseOf(name, now + pause_s * 1000, now);
+  const at = name === "pause" ? now + settlesMs : now;
+  const phase = { ...phaseOf(name, at + pause_s * 1000, now), at };
   const paused = replica.paused || name === "pause";
   return withReplica(state, replica.id, { phase: { ...phase, left: takesCalls(replica) }, paused }, now);
 }

@@ -59,14 +59,24 @@ export class HeldBlock {
   }
 
   /**
-   * Gives the places of a rollout that is over back, and returns the numbers of the ends of these calls. If the fleet
-   * cannot be reached, a number is null.
+   * Gives the places of a rollout that is over back, and returns the numbers of the ends of these calls. A number is null
+   * if two requests failed.
    */
   async settle(rollout_id: string, numbers: readonly number[]): Promise<(number | null)[]> {
-    const known = numbers.map((number) => ({ number, end: this.takeNumber(number) }));
+    const ends = new Map<number, number | null>();
+    const isOpen = () => {
+      for (const number of numbers) {
+        const end = ends.has(number) ? undefined : this.takeNumber(number);
+        if (end !== undefined) ends.set(number, end);
+      }
+      return ends.size < new Set(numbers).size;
+    };
     const left = this.#block.leave(rollout_id);
-    if (left || known.some(({ end }) => end === undefined)) await this.#nextReply();
-    return known.map(({ number, end }) => (end === undefined ? (this.takeNumber(number) ?? null) : end));
+    if (isOpen() || left) await this.#nextReply();
+    // The request failed: the next one contains the same ends.
+    if (isOpen()) await this.#nextReply();
+    isOpen();
+    return numbers.map((number) => ends.get(number) ?? null);
   }
 
   /** Resolves after the next request that is sent. */

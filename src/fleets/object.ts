@@ -21,6 +21,7 @@ import type { PastCall, ReplicaReport, WeightOrder } from "../kernel/messages/ru
 import { placesOf } from "./access.ts";
 import { nextAt } from "./alarm-times.ts";
 import { renewBlock } from "./block-grants.ts";
+import { freshMs } from "./block-times.ts";
 import { Blocks } from "./blocks.ts";
 import { type Choice, choose } from "./choose.ts";
 import { Circuits } from "./circuit.ts";
@@ -88,6 +89,7 @@ export class FleetObject extends StoredObject implements Serves<FleetRpc> {
       keep: (next) => this.#keep(next),
       moment: () => this.#moment(),
       inFlight: (id) => this.#taken(id),
+      settlesMs: (id) => (this.#blocks.of(id) > 0 ? freshMs(this.#blocks.everyMs) : 0),
       used: () => this.#used(),
       network: () => this.network,
       lastStepMs: () => this.lastStepMs,
@@ -161,16 +163,13 @@ export class FleetObject extends StoredObject implements Serves<FleetRpc> {
     return moment.number;
   }
 
-  #noteOutcome(
-    { replica_id, outcome }: EndedCall,
-    { rollout_id, model }: Pick<Call, "rollout_id" | "model">,
-    moment: Moment,
-  ): void {
+  #noteOutcome(ended: EndedCall, { rollout_id, model }: Pick<Call, "rollout_id" | "model">, moment: Moment): void {
+    const { replica_id, outcome } = ended;
     const state = this.#store.state();
     const replica = state.replicas[replica_id];
     if (replica === undefined) return;
     if (outcome === "unknown_model") this.#keep(lacksAdapter(state, replica_id, model, moment.now));
-    const opens = this.#circuits.noteOutcome(replica_id, outcome, rollout_id);
+    const opens = this.#circuits.noteOutcome(ended, rollout_id);
     if (!opens || replica.phase !== null || replica.outage !== null) return;
     this.#keep(isAway(state, replica, "calls of several rollouts in a row failed", moment));
   }
@@ -368,6 +367,7 @@ export class FleetObject extends StoredObject implements Serves<FleetRpc> {
   #nextAt(): number | null {
     if (this.#of() === null) return null;
     const now = this.now();
+    this.#blocks.expire(now);
     return nextAt(this.#store.state(), {
       ...{ now, used: this.#used(), inFlight: (id) => this.#taken(id), placesEndAt: this.#blocks.nextAt },
       heldUntil: (id) => this.#driver.heldUntil(id),

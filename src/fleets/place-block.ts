@@ -7,7 +7,7 @@
  * back. After a request that failed, no place is free. All of this is in memory: after a kill, the ends that had no
  * number get a later one.
  */
-import { type BlockNews, idleMs } from "./block-times.ts";
+import { type BlockNews, idleMs, keptMs } from "./block-times.ts";
 import type {
   BlockAsk,
   BlockReply,
@@ -30,12 +30,16 @@ interface Call {
   readonly taken: Taken;
   readonly rollout_id: string;
   readonly until: number;
+  /** Since when the object has had the place. */
+  readonly hadSince: number;
 }
 
 interface Free {
   readonly replica_id: string;
   readonly rollout_id: string;
   readonly since: number;
+  /** Since when the object has had the place. */
+  readonly hadSince: number;
 }
 
 /** `after`: the number of requests that were sent when the call ended; a later one numbers its end. */
@@ -54,6 +58,10 @@ interface Asked {
 
 /** Ends are kept until they are stored. The oldest ones beyond this number get later numbers. */
 const ENDS_KEPT = 1000;
+/** A call that is overdue keeps its place for this long after each report, until it is aborted. */
+const OVERDUE_MS = 1000;
+/** After this many requests in a row that failed, nothing is sent unless there is something to report. */
+const MOST_FAILURES = 3;
 const NO_NUMBERS = { from: 0, count: 0 };
 
 export class PlaceBlock {
@@ -72,7 +80,8 @@ export class PlaceBlock {
   #freshUntil = 0;
   #everyMs = 0;
   #full = false;
-  #failed = false;
+  /** How many requests failed in a row. */
+  #failures = 0;
   /** A call began at a place that the fleet counts as free, or it is unknown what the fleet counts. */
   #undeclared = false;
   #asked: Asked | null = null;
@@ -91,27 +100,33 @@ export class PlaceBlock {
   /** Begins a call at a free place; null if there is none for it. */
   take(caller: Caller, now: number): Taken | null {
     if (this.isAsking || this.#numbers.count === 0 || now >= this.#freshUntil) return null;
-    const free = this.#freeFor(caller);
+    const free = this.#freeFor(caller, now);
     const place = this.#again.get(free?.replica_id ?? "");
     if (free === undefined || place === undefined) return null;
     this.#free = this.#free.filter((one) => one !== free);
     this.#undeclared = true;
-    return this.#begin(place, caller, now);
+    return this.#begin(place, caller, now, free.hadSince);
   }
 
   /** A free place at the replica of the previous turn, or any for a first call; never where the call has just failed. */
-  #freeFor({ last_replica, failed_replica, rollout_id }: Caller): Free | undefined {
-    const fitting = this.#free.filter(
-      ({ replica_id }) => replica_id !== failed_replica && (last_replica === null || replica_id === last_replica),
-    );
+  #freeFor({ last_replica, failed_replica, rollout_id }: Caller, now: number): Free | undefined {
+    const fitting = this.#free.filter((one) => {
+      const { replica_id } = one;
+      if (replica_id === failed_replica || !this.#mayKeep(one, now)) return false;
+      return last_replica === null || replica_id === last_replica;
+    });
     return fitting.find((one) => one.rollout_id === rollout_id) ?? fitting[0];
   }
 
-  #begin(place: Place, { rollout_id, wait_ms }: Caller, now: number): Taken {
+  #mayKeep({ hadSince }: Free, now: number): boolean {
+    return now - hadSince < keptMs(this.#full);
+  }
+
+  #begin(place: Place, { rollout_id, wait_ms }: Caller, now: number, hadSince = now): Taken {
     const { from, count } = this.#numbers;
     this.#numbers = { from: from + 1, count: count - 1 };
     const taken = { kind: "go", number: from, ...place } as const;
-    this.#calls.set(from, { taken, rollout_id, until: now + wait_ms });
+    this.#calls.set(from, { taken, rollout_id, until: now + wait_ms, hadSince });
     return taken;
   }
 
@@ -120,13 +135,13 @@ export class PlaceBlock {
     const call = this.#calls.get(number);
     if (call === undefined) return;
     this.#calls.delete(number);
-    const { rollout_id, taken } = call;
+    const { rollout_id, taken, hadSince } = call;
     const { kind: _, ...by } = taken;
     if (this.#kind.trains && outcome === "answered") this.#noteEnd(number);
     this.#ended = [...this.#ended, { ...by, rollout_id, outcome, ...(label !== undefined && { label }) }];
     this.#endedAt ??= now;
     if (outcome !== "answered" && outcome !== "aborted") return;
-    this.#free = [...this.#free, { replica_id: by.replica_id, rollout_id, since: now }];
+    this.#free = [...this.#free, { replica_id: by.replica_id, rollout_id, since: now, hadSince }];
   }
 
   /** Gives the free places of a rollout back. Returns false if it has none. */
@@ -161,7 +176,8 @@ export class PlaceBlock {
     // A rollout that wants a place gives its own one back.
     const wanting = new Set(wanted.map(({ rollout_id }) => rollout_id));
     const kept = this.#free.filter((one) => {
-      return one.since > oldest && this.#again.has(one.replica_id) && !wanting.has(one.rollout_id);
+      const isUsed = one.since > oldest && this.#mayKeep(one, now);
+      return isUsed && this.#again.has(one.replica_id) && !wanting.has(one.rollout_id);
     });
     const ended = this.#ended;
     this.#asked = { kept, ended, wanted };
@@ -176,7 +192,7 @@ export class PlaceBlock {
       ...{ holder: this.#holder, request: this.#sent, ended },
       calls: [...this.#calls.values()].map(({ taken: { replica_id }, until }) => ({
         replica_id,
-        left_ms: until - now,
+        left_ms: Math.max(OVERDUE_MS, until - now),
       })),
       idle: kept.map(({ replica_id }) => replica_id),
       wants: wanted.map(({ rollout_id: _, ...want }) => want),
@@ -187,7 +203,7 @@ export class PlaceBlock {
   accept(reply: Exclude<BlockReply, { kind: "late" }>, now: number): CallLease[] {
     const { kept = [], wanted = [] } = this.#asked ?? {};
     this.#asked = null;
-    this.#failed = false;
+    this.#failures = 0;
     this.#numberEnds(reply);
     if (reply.kind === "gone") {
       this.#free = [];
@@ -221,11 +237,11 @@ export class PlaceBlock {
   fail(now: number): void {
     const { ended = [] } = this.#asked ?? {};
     this.#asked = null;
-    this.#failed = true;
+    this.#failures += 1;
     this.#ended = [...ended, ...this.#ended];
     if (this.#ended.length > 0) this.#endedAt ??= now;
     // The fleet may have granted places that are not known here: the next request replaces them.
-    this.#undeclared = true;
+    this.#undeclared = this.#failures < MOST_FAILURES || this.#calls.size > 0;
     this.#free = [];
     this.#numbers = NO_NUMBERS;
   }
@@ -233,7 +249,7 @@ export class PlaceBlock {
   /** What there is to report, without what waits for the reply. */
   get news(): Omit<BlockNews, "urgent" | "wantedAt" | "awaited"> {
     return {
-      ...{ sentAt: this.#sentAt, every_ms: this.#everyMs, failed: this.#failed, endedAt: this.#endedAt },
+      ...{ sentAt: this.#sentAt, every_ms: this.#everyMs, failed: this.#failures > 0, endedAt: this.#endedAt },
       ...{ idleSince: this.#free[0]?.since ?? null, undeclared: this.#undeclared, full: this.#full },
     };
   }

@@ -30,6 +30,11 @@ test("calls that come soon after another are sent together, long before reports 
   expect(due({ wantedAt: SENT + 500 })).toBe(600);
 });
 
+test("calls that wait in a full fleet are sent with the next report that is due", () => {
+  expect(due({ wantedAt: SENT + 500, full: true })).toBe(2000);
+  expect(due({ wantedAt: SENT + 2500, full: true })).toBe(2500);
+});
+
 test("ends are reported when the rollout's next call has probably begun, and sooner if its rollout is over", () => {
   expect(due({ endedAt: SENT + 1900 })).toBe(2900);
   expect(due({ endedAt: SENT + 1900, awaited: true })).toBe(2000);

@@ -107,6 +107,44 @@ test("free places are given back after a second, when the fleet is full, and whe
   expect(holder.renew().ask.idle).toEqual([]);
 });
 
+test("a full fleet gets a place back from an object that has used it for a minute, call after call", () => {
+  const holder = new Holder();
+  const { block } = holder;
+  const again = caller("ro_1", { last_replica: "rp_1" });
+  const minute = (full: boolean) => {
+    Object.assign(holder, { full });
+    let call = one(holder.renew(caller("ro_1")).taken);
+    for (let second = 0; second < 60; second += 1) {
+      holder.now += 1000;
+      holder.end(call);
+      holder.renew();
+      const next = block.take(again, holder.now);
+      if (next === null) return second;
+      call = next;
+    }
+    holder.end(call);
+    return null;
+  };
+  expect([minute(true), minute(false)]).toEqual([59, null]);
+});
+
+test("a call that is overdue keeps its place until it ends", () => {
+  const holder = new Holder();
+  holder.renew(caller("ro_1"));
+  holder.now += 70_000;
+  expect(holder.renew().ask.calls).toEqual([{ replica_id: "rp_1", left_ms: 1000 }]);
+});
+
+test("after three requests in a row that failed, an object without calls and ends sends no more", () => {
+  const { block } = new Holder();
+  const undeclared = Array.from({ length: 3 }, () => {
+    block.ask([], 1000);
+    block.fail(1000);
+    return block.news.undeclared;
+  });
+  expect(undeclared).toEqual([true, true, false]);
+});
+
 test("a rollout that wants a place gives its own one back with the same request", () => {
   const holder = new Holder();
   holder.end(one(holder.renew(caller("ro_1")).taken));

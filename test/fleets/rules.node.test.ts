@@ -68,10 +68,41 @@ test("the replica with the lowest share of calls for its size takes a call, howe
 
 test("failed calls of five rollouts in a row open a replica's circuit; five of one rollout do not", () => {
   const circuits = new Circuits();
-  const heard = (rollout: string) => circuits.noteOutcome("a", "unreachable", rollout);
-  expect(["1", "1", "1", "1", "1", "2", "3", "4"].map(heard)).not.toContain(true);
-  circuits.noteOutcome("a", "answered", "1");
-  expect(["1", "2", "3", "4", "5"].map(heard)).toEqual([false, false, false, false, true]);
+  let number = 0;
+  const heard = (outcome: "unreachable" | "answered", rollout: string) => {
+    number += 1;
+    return circuits.noteOutcome({ replica_id: "a", outcome, number }, rollout);
+  };
+  const fails = (rollout: string) => heard("unreachable", rollout);
+  expect(["1", "1", "1", "1", "1", "2", "3", "4"].map(fails)).not.toContain(true);
+  heard("answered", "1");
+  expect(["1", "2", "3", "4", "5"].map(fails)).toEqual([false, false, false, false, true]);
+});
+
+test("an answer to a call that began before the first failure, and is reported later, keeps the failures", () => {
+  const circuits = new Circuits();
+  const fails = (number: number) =>
+    circuits.noteOutcome({ replica_id: "a", outcome: "unreachable", number }, `ro_${number}`);
+  expect([7, 8, 9, 10].map(fails)).not.toContain(true);
+  circuits.noteOutcome({ replica_id: "a", outcome: "answered", number: 6 }, "ro_6");
+  expect(fails(11)).toBe(true);
+});
+
+test("an engine is paused only when objects can begin no more calls at free places of its replica", () => {
+  const paused = (pause: FleetUpdate["pause"]) => {
+    const state = { ...fleet(), update: FleetUpdate.parse({ mode: "reload", pause }) };
+    return beginUpdates(
+      takeOrder(state, order(1), 0),
+      5000,
+      () => 0,
+      () => 1500,
+    );
+  };
+  const kept = paused("keep");
+  expect(kept.replicas["a"]?.phase).toMatchObject({ name: "pause", at: 6500, until: 126_500 });
+  const step = (now: number) => nextStep(kept, "a", { now, number: 9, inFlight: 1 }).step;
+  expect([step(6499), step(6500)]).toEqual([null, { do: "pause" }]);
+  expect(paused("wait").replicas["a"]?.phase).toMatchObject({ name: "drain", at: 5000 });
 });
 
 test("a call whose end is not reported counts as ended when its time is over", () => {
