@@ -182,6 +182,25 @@ test("if the audit object does not answer, settings are read again every five se
   }
 });
 
+test("if the audit object does not reply within three seconds, settings are read without a version", async () => {
+  const { stored, get } = kept("old");
+  await get(0);
+  stored.value = "new";
+  const away = vi.spyOn(accounts(), "settingsVersion").mockReturnValue(Promise.withResolvers<never>().promise);
+  const logged = vi.spyOn(console, "error").mockReturnValue(undefined);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const read = get(SETTINGS_KEPT_MS);
+    await vi.advanceTimersByTimeAsync(3000);
+    expect([await read, vi.getTimerCount()]).toEqual(["new", 0]);
+    expect(logged).toHaveBeenCalledTimes(1);
+  } finally {
+    vi.useRealTimers();
+    away.mockRestore();
+    logged.mockRestore();
+  }
+});
+
 test("if D1 is away, the last value is used for five minutes after it was current, and a deleted one at once not", async () => {
   const { cache, stored, get } = kept("old");
   const minute = 60 * SECOND_MS;

@@ -24,13 +24,13 @@ export async function withAudit(
   }
   const entry = await begin(context, operation);
   context.set("auditEntry", entry);
-  await carryOut();
-  const { status, headers } = context.res;
   if (entry === null) {
-    // The change was urgent, and the log may not have noted that it began.
-    await context.var.outlive(noteSettingsChanged(context.env, context.var.caller.orgId));
+    // The change is urgent, and the log may not have noted that it began. The caller may disconnect.
+    await context.var.outlive(carryOutAndNote(context, carryOut));
     return;
   }
+  await carryOut();
+  const { status, headers } = context.res;
   const made = status < 300 ? (headers.get("location")?.split(/[/=]/).at(-1) ?? null) : null;
   const { orgId } = context.var.caller;
   // The change is done: if the outcome cannot be written, the entry stays without one. The caller may disconnect.
@@ -77,4 +77,12 @@ async function begin(context: ApiContext, { id, reach, urgent }: Operation): Pro
   }
   if (entry !== null) return entry;
   throw new Refusal({ code: "unauthorized", message: "the organisation was deleted", param: null });
+}
+
+async function carryOutAndNote({ env, var: { caller } }: ApiContext, carryOut: () => Promise<void>): Promise<void> {
+  try {
+    await carryOut();
+  } finally {
+    await noteSettingsChanged(env, caller.orgId);
+  }
 }

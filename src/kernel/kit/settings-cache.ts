@@ -5,13 +5,17 @@
  * Invariants. A kept value is used for at most `SETTINGS_KEPT_MS` after it was last known to be current. Then the
  * isolate asks the organisation's audit object for the version of its settings, once for all of them. If the value was
  * read at that version, and at most `SETTINGS_AGE_MS` ago, it is still current and is not read again. The version is
- * asked for before a value is read, so a change meanwhile gives the value an old version. While a change is in progress,
- * and if the object does not answer, there is no version: then every value is read again each time.
+ * asked for before a value is read, so a change meanwhile gives the value an old version. There is no version while a
+ * change is in progress, or if the object does not reply in time. Then each value is read again when it is
+ * `SETTINGS_RENEWED_MS` old.
  */
 import { RolloutError } from "../../contract/errors.ts";
 import { accounts } from "./account-hooks.ts";
 import { OUTAGE_MS, SETTINGS_AGE_MS, SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS } from "./caches.ts";
 import { logError } from "./log.ts";
+
+/** If the audit object has not replied after this time, there is no version. */
+const VERSION_WAIT_MS = 3000;
 
 /** Limits of each cache, and of the organisations whose version is kept. */
 const ROOM = { entries: 2000, characters: 4 * 1024 ** 2 } as const;
@@ -51,11 +55,15 @@ export class SettingsVersions {
 }
 
 async function versionOf(env: Env, orgId: string): Promise<string | null> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`no answer within ${VERSION_WAIT_MS} ms`)), VERSION_WAIT_MS);
   try {
-    return await accounts().settingsVersion(env, orgId);
+    return await Promise.race([accounts().settingsVersion(env, orgId), late]);
   } catch (thrown) {
     logError("the version of the settings is not known: they are read again", { org_id: orgId }, thrown);
     return null;
+  } finally {
+    clearTimeout(timer);
   }
 }
 
