@@ -67,8 +67,8 @@ export async function dropReportLinks(
 }
 
 /**
- * The run of the link with this token, with the link's creator and expiry. Null if there is no such
- * link, or the run, project or organisation is deleted or being deleted.
+ * Finds the run that a report link shows, by the link's token. Also returns who created the link and when it expires.
+ * Null if the link does not exist, or if the run, project or organisation is deleted or being deleted.
  */
 export async function findSharedRun(
   database: Database,

@@ -1,5 +1,5 @@
 /**
- * vLLM's reply of POST /v1/completions with `prompt_logprobs`, for a prompt of token ids. There is no model: the logprob
+ * vLLM's reply to POST /v1/completions with `prompt_logprobs`, for a prompt of token ids. No model computes it: the logprob
  * of a token depends only on its id (`promptLogprobOf`), and another token is always the likeliest.
  */
 export function promptLogprobOf(id: number): number {

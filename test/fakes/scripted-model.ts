@@ -246,7 +246,7 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** Texts to embed, or a prompt of token ids, as messages. A prompt whose logprobs are asked for is no conversation. */
+/** Adds `messages` to requests that have none: texts to embed, or a prompt of token ids. Prompts to score get an empty list. */
 function withMessages(body: unknown): unknown {
   if (typeof body !== "object" || body === null) return body;
   if ("prompt" in body && "prompt_logprobs" in body) return { ...body, messages: [] };

@@ -1,4 +1,4 @@
-/** vLLM's reply of `POST /tokenize`, without fields that nobody reads. `max_model_len`: the context, in tokens. */
+/** The fields that are read from vLLM's reply to `POST /tokenize`. `max_model_len`: the model's context, in tokens. */
 import * as z from "zod";
 import { Ids } from "./bounded-lists.ts";
 

@@ -2,7 +2,7 @@
  * `POST /tokenize`, by which the server's chat template renders messages as ids. It is vLLM's, and is beside `/v1`, not
  * under it. Nothing is retried here.
  *
- * A server that refuses to tokenise is no failure: the prompt is then sent as messages. Every other failure of
+ * If the server refuses to tokenise, the prompt is sent as messages, and the call does not fail. Every other failure of
  * `/tokenize` is that of the call, which was not sent.
  */
 import { InvalidModelResponseError, ModelError } from "../../contract/errors.ts";

@@ -23,8 +23,8 @@ import type { JudgementValue } from "../../core/rubrics/judgement.ts";
 const ofAll = new WeakSet<SQLiteTable>();
 
 /**
- * Marks a table that the whole deployment shares, such as one with names that are unique in it: its rows are in the main
- * D1 database, whoever owns them.
+ * Marks a table that the whole deployment shares, for example one with names that are unique in the deployment. All of its
+ * rows are in the main D1 database, also those of organisations in other databases.
  */
 export function ofDeployment<T extends SQLiteTable>(table: T): T {
   ofAll.add(table);

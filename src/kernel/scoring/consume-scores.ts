@@ -246,7 +246,7 @@ async function settlePasses(message: Message, passes: readonly Pass[]): Promise<
       failures.push(thrown);
     }
   });
-  // Their scores are known, but not the reference logprobs of their samples: the consumer of judgements goes on.
+  // These are scored, but their samples lack reference logprobs: the consumer of judgements requests them.
   if (referenced.length > 0) {
     const run = runOf(env, message.message);
     await subrequests.object(() => run.requestJudgements(referenced));

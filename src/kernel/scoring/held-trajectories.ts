@@ -40,7 +40,10 @@ export class BatchMemory {
   #held = 0;
   #waiting: (() => void)[] = [];
 
-  /** `take`: null if there is no memory now. Null if none of the other messages has memory that it will give back. */
+  /**
+   * `take` returns null while there is no memory; then this waits until another message of the batch gives memory back.
+   * Null if no other message holds any.
+   */
   async take(take: () => Growing | null): Promise<Growing | null> {
     for (;;) {
       const memory = take();

@@ -22,7 +22,7 @@ test("a completion of ids is the same response as a chat completion, whole and s
   expect(readChatCompletion(readReplyText(textStreamOf(whole)), 7)).toEqual(expected);
 });
 
-test("a stream of a completion that broke off is no answer", () => {
+test("a completion whose stream ends early is rejected", () => {
   const text = textStreamOf(textCompletionBody(completionBody(PARTS, "m", 1, 2)));
   const cut = text.slice(0, text.indexOf('"finish_reason":"stop"') - 200);
   expect(() => readChatCompletion(readReplyText(cut.slice(0, cut.lastIndexOf("\n\n") + 2)), 7)).toThrow(/broken off/);

@@ -131,7 +131,7 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
   };
 }
 
-/** The reference of a training, as one of the run's judges: it samples one token, which nobody uses. */
+/** The reference of a training as one of the run's judges. Its calls must sample a token; that token is not used. */
 function referenceOf({ training }: RunWanted): RunWanted["judges"] {
   const reference = training?.reference;
   if (reference === undefined) return {};
