@@ -15,7 +15,7 @@ import { StoredObject } from "../kernel/kit/stored-object.ts";
 import { Tombstone } from "../kernel/kit/tombstone.ts";
 import type { Serves } from "../kernel/messages/rpc.ts";
 import type { AuditPage, AuditQuery, AuditRpc, StoredAuditEntry } from "./rpc.ts";
-import { changesSettings, SettingsVersion } from "./settings-version.ts";
+import { changesSettings, type OpenChange, SettingsVersion } from "./settings-version.ts";
 
 /** Each has an index. */
 const FILTERS = ["who", "action", "target", "project_id"] as const;
@@ -33,6 +33,9 @@ const MIGRATIONS: readonly Migration[] = [
   { name: "released", statements: ["alter table entries add column released text"] },
 ];
 
+/** The clocks of two machines may differ by this much. */
+const CLOCKS_MS = 60_000;
+
 export class AuditObject extends StoredObject implements Serves<AuditRpc> {
   /** The clock; tests replace it. */
   now: () => number = () => Date.now();
@@ -46,7 +49,7 @@ export class AuditObject extends StoredObject implements Serves<AuditRpc> {
     this.#storage = state.storage;
     this.#sql = state.storage.sql;
     this.#tombstone = new Tombstone(state.storage);
-    this.#settings = new SettingsVersion(state.storage.kv);
+    this.#settings = new SettingsVersion((since) => this.#openChanges(since));
     if (!this.#isNew()) migrate(this.#storage, MIGRATIONS);
   }
 
@@ -54,13 +57,10 @@ export class AuditObject extends StoredObject implements Serves<AuditRpc> {
   begin(change: AuditChange): number | null {
     if (this.#tombstone.stands) return null;
     if (!changesSettings(change.action)) return this.#write(change);
-    return this.#settings.begin(this.now(), (store) => this.#write(change, store));
+    return this.#settings.begin(this.now(), () => this.#write(change));
   }
 
-  #write(
-    { at, who, action, project_id, target, request_id }: AuditChange,
-    store: () => void = () => undefined,
-  ): number {
+  #write({ at, who, action, project_id, target, request_id }: AuditChange): number {
     return this.#storage.transactionSync(() => {
       if (this.#isNew()) {
         this.#sql.exec(TABLES);
@@ -75,14 +75,13 @@ export class AuditObject extends StoredObject implements Serves<AuditRpc> {
         .toArray();
       if (made === undefined) throw new Error("the entry was not written");
       this.#sql.exec("delete from entries where id <= ?", made.id - LIMITS.auditEntries);
-      store();
       return made.id;
     });
   }
 
   /** Stores the outcome of the change. Only the first outcome is kept, and only the first `released`. */
   end(id: number, { status, made, released }: AuditOutcome): void {
-    this.#settings.end(id);
+    this.#settings.end(id, this.now());
     if (this.#isNew()) return;
     const refused = status >= 400 && status < 500;
     if (refused) this.#sql.exec("delete from entries where id = ? and status is null", id);
@@ -108,6 +107,20 @@ export class AuditObject extends StoredObject implements Serves<AuditRpc> {
       .toArray();
     const [oldest] = this.#sql.exec<{ id: number | null }>("select min(id) as id from entries").toArray();
     return { entries, dropped: (oldest?.id ?? 1) - 1 };
+  }
+
+  /** Changes of settings that have begun since then, and have not ended. `at` is the clock of whoever made them. */
+  #openChanges(since: number): OpenChange[] {
+    if (this.#isNew()) return [];
+    const open: OpenChange[] = [];
+    const entries = this.#sql.exec<{ id: number; at: number; action: string; status: number | null }>(
+      "select id, at, action, status from entries order by id desc",
+    );
+    for (const { id, at, action, status } of entries) {
+      if (at < since - CLOCKS_MS) break;
+      if (status === null && changesSettings(action)) open.push({ entry: id, at });
+    }
+    return open;
   }
 
   settingsVersion(): string | null {

@@ -3,13 +3,12 @@
  * (kernel/kit/settings-cache.ts). The audit object has it, because it has an entry of every change before it begins.
  *
  * Invariants. The version differs after each change. While a change is in progress there is none. A change whose end is
- * not known, because a process was killed, counts as in progress for `CHANGE_MS`, also in a later instance: that time is
- * on disk before the change begins. An instance never has a version of an earlier one, so nothing else is on disk.
+ * not known, because a process was killed, counts as in progress for `CHANGE_MS`, also in a later instance, which finds
+ * its entry. An instance never has a version of an earlier one, so nothing else is on disk.
  */
 
 /** No change takes longer. */
 export const CHANGE_MS = 10 * 60_000;
-const ROW = "settings_change_until";
 /** More changes are not followed one by one. */
 const MOST_FOLLOWED = 100;
 
@@ -34,48 +33,54 @@ export function changesSettings(action: string): boolean {
   return !NO_SETTINGS.has(action);
 }
 
+/** A change without an end. */
+export interface OpenChange {
+  readonly entry: number;
+  /** When it began, in epoch milliseconds. */
+  readonly at: number;
+}
+
 export class SettingsVersion {
-  readonly #kv: SyncKvStorage;
+  readonly #open: (since: number) => readonly OpenChange[];
   readonly #instance = crypto.randomUUID();
   #changes = 0;
-  /** Changes without an end by their entry, and until when they count as in progress. */
-  readonly #followed = new Map<number, number>();
-  /** Until when other changes may be in progress: those of earlier instances, and those without an entry. */
-  #until: number | undefined;
+  /** Changes without an end by their entry, and until when they count as in progress; null: not read yet. */
+  #followed: Map<number, number> | null = null;
+  /** Until when other changes may be in progress: those without an entry, and those that are too many to follow. */
+  #until = 0;
 
-  constructor(kv: SyncKvStorage) {
-    this.#kv = kv;
+  /** `open`: reads the changes of settings that have begun since then, and have not ended. */
+  constructor(open: (since: number) => readonly OpenChange[]) {
+    this.#open = open;
   }
 
   /** Null while a change may be in progress. `now`: epoch milliseconds. */
   current(now: number): string | null {
-    this.#until ??= this.#kv.get<number>(ROW) ?? 0;
-    const until = Math.max(this.#until, ...this.#followed.values());
+    const until = Math.max(...this.#inProgress(now).values(), this.#until);
     return until > now ? null : `${this.#instance}/${this.#changes}`;
   }
 
   /**
-   * Notes a change before it begins. `write`: writes its entry, and returns its number; `store` must be part of that
-   * write. If it throws, the change may be made without an entry, and counts as in progress.
+   * Notes a change before it begins. `write`: writes its entry, and returns its number. If it throws, the change may be
+   * made without an entry, and counts as in progress.
    */
-  begin(now: number, write: (store: () => void) => number): number {
+  begin(now: number, write: () => number): number {
     this.#changes += 1;
-    const until = now + CHANGE_MS;
-    // What an earlier instance has left must be read before it is replaced.
-    this.current(now);
+    const followed = this.#inProgress(now);
     try {
-      const entry = write(() => this.#kv.put(ROW, until));
-      this.#follow(entry, until, now);
+      const entry = write();
+      this.#follow(followed, entry, now);
       return entry;
     } catch (thrown) {
-      this.#until = until;
+      this.#until = now + CHANGE_MS;
       throw thrown;
     }
   }
 
-  end(entry: number): void {
+  /** Called before the outcome is written. */
+  end(entry: number, now: number): void {
     // It may have taken longer than any change should.
-    if (this.#followed.delete(entry)) this.#changes += 1;
+    if (this.#inProgress(now).delete(entry)) this.#changes += 1;
   }
 
   /** A change was made without an entry. */
@@ -83,11 +88,20 @@ export class SettingsVersion {
     this.#changes += 1;
   }
 
-  #follow(entry: number, until: number, now: number): void {
-    if (this.#followed.size >= MOST_FOLLOWED) {
-      for (const [other, end] of this.#followed) if (end <= now) this.#followed.delete(other);
+  #inProgress(now: number): Map<number, number> {
+    if (this.#followed !== null) return this.#followed;
+    const followed = new Map<number, number>();
+    for (const { entry, at } of this.#open(now - CHANGE_MS)) this.#follow(followed, entry, Math.min(at, now));
+    this.#followed = followed;
+    return followed;
+  }
+
+  #follow(followed: Map<number, number>, entry: number, at: number): void {
+    const until = at + CHANGE_MS;
+    if (followed.size >= MOST_FOLLOWED) {
+      for (const [other, end] of followed) if (end <= at) followed.delete(other);
     }
-    if (this.#followed.size >= MOST_FOLLOWED) this.#until = until;
-    else this.#followed.set(entry, until);
+    if (followed.size >= MOST_FOLLOWED) this.#until = Math.max(this.#until, until);
+    else followed.set(entry, until);
   }
 }

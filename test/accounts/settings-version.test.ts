@@ -117,6 +117,39 @@ test("a setting that does not change is read once in five minutes, and one that 
   expect(stored.reads).toBe(3);
 });
 
+test("callers that come while a value is read wait for that read, also after a kill of the reader", async () => {
+  const { cache, stored, get } = kept("old");
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  const asked = { env, orgId: api.scope.orgId, name: api.scope.orgId, now: 0 };
+  const first = cache.get(asked, async () => {
+    await gate;
+    return "slow";
+  });
+  const others = Promise.all([get(0), get(1)]);
+  await scheduler.wait(0);
+  open();
+  expect([await first, ...(await others)]).toEqual(["slow", "slow", "slow"]);
+  expect(stored.reads).toBe(0);
+  // A reader that never ends.
+  void cache.get({ ...asked, now: SETTINGS_KEPT_MS }, () => Promise.withResolvers<never>().promise);
+  stored.value = "new";
+  await inAudit((audit) => audit.settingsChanged());
+  expect(await get(SETTINGS_KEPT_MS)).toBe("new");
+});
+
+test("a value that is forgotten while it is read is read again", async () => {
+  const { cache, stored, get } = kept("new");
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const { orgId } = api.scope;
+  const first = cache.get({ env, orgId, name: orgId, now: 0 }, () => promise);
+  await scheduler.wait(0);
+  cache.forget(orgId);
+  expect(await get(1)).toBe("new");
+  resolve("old");
+  expect(await first).toBe("old");
+  expect([await get(2), stored.reads]).toEqual(["new", 1]);
+});
+
 test("a value that was read before a change, and kept after it, is read again", async () => {
   const { stored, get } = kept("old");
   await get(0);
@@ -282,6 +315,21 @@ test("a change whose entry the audit log could not write counts as in progress",
     audit.now = () => Date.now() + CHANGE_MS + SECOND_MS;
     expect(audit.settingsVersion()).not.toBe(before);
   });
+});
+
+test("a later instance has a version if every change has ended, and none while another is in progress", async () => {
+  const begin = async () => Number(await auditOf(api).begin({ ...change, at: Date.now() }));
+  const end = (entry: number) => auditOf(api).end(entry, { status: 200, made: null });
+  const version = () => auditOf(api).settingsVersion();
+  await end(await begin());
+  await kill();
+  expect(await version()).not.toBeNull();
+  const [first, second] = [await begin(), await begin()];
+  await end(first);
+  await kill();
+  expect(await version()).toBeNull();
+  await end(second);
+  expect(await version()).not.toBeNull();
 });
 
 test("a change that takes longer than any should gives another version when it ends", async () => {

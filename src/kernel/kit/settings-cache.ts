@@ -5,7 +5,8 @@
  * Invariants. A kept value is used for at most `SETTINGS_KEPT_MS` after it was last known to be current. Then the
  * isolate asks the organisation's audit object for the version of its settings, once for all of them. If the value was
  * read at that version, and at most `SETTINGS_AGE_MS` ago, it is still current and is not read again. The version is
- * asked for before a value is read, so a change meanwhile gives the value an old version. There is no version while a
+ * asked for before a value is read, so a change meanwhile gives the value an old version. Callers that come while a
+ * value is read use the kept one until it is too old, and then wait for that read. There is no version while a
  * change is in progress, or if the object does not reply in time. Then each value is read again when it is
  * `SETTINGS_RENEWED_MS` old.
  */
@@ -16,6 +17,9 @@ import { logError } from "./log.ts";
 
 /** If the audit object has not replied after this time, there is no version. */
 const VERSION_WAIT_MS = 3000;
+
+/** A caller waits at most this long for another caller's read, and looks this often whether it has ended. */
+const [READ_WAIT_MS, LOOK_MS] = [1000, 5];
 
 /** Limits of each cache, and of the organisations whose version is kept. */
 const ROOM = { entries: 2000, characters: 4 * 1024 ** 2 } as const;
@@ -77,7 +81,6 @@ interface Kept<T> {
   readonly version: string | null;
   /** When it was last known to be current. */
   currentAt: number;
-  renewing: boolean;
 }
 
 export interface Asked {
@@ -96,6 +99,8 @@ export interface Asked {
 export class SettingsCache<T> {
   /** The one that was current longest ago comes first. */
   readonly #kept = new Map<string, Kept<T>>();
+  /** When the value of a name began to be read, in epoch milliseconds. */
+  readonly #reading = new Map<string, number>();
   #characters = 0;
 
   /** Number of values. */
@@ -108,12 +113,40 @@ export class SettingsCache<T> {
    * last current. A `RolloutError` is a result of the read, not a failed read.
    */
   async get(asked: Asked, read: () => Promise<T>): Promise<T> {
-    const { env, orgId, name, now } = asked;
+    const { name, now } = asked;
     this.#dropOld(now);
+    const kept = this.#keptFor(name, now, this.#isRead(name) ? SETTINGS_KEPT_MS : SETTINGS_RENEWED_MS);
+    if (kept !== undefined) return kept.value;
+    if (this.#isRead(name)) {
+      const from = Date.now();
+      while (this.#isRead(name) && Date.now() - from < READ_WAIT_MS) await scheduler.wait(LOOK_MS);
+      const other = this.#keptFor(name, now, SETTINGS_KEPT_MS);
+      if (other !== undefined) return other.value;
+    }
+    const begun = Date.now();
+    this.#reading.delete(name);
+    this.#reading.set(name, begun);
+    try {
+      return await this.#getNow(asked, read);
+    } finally {
+      if (this.#reading.get(name) === begun) this.#reading.delete(name);
+    }
+  }
+
+  #keptFor(name: string, now: number, ms: number): Kept<T> | undefined {
+    const known = this.#kept.get(name);
+    return known !== undefined && now - known.currentAt < ms ? known : undefined;
+  }
+
+  /** If a reader was killed, its read counts for as long as others wait for it. */
+  #isRead(name: string): boolean {
+    return Date.now() - (this.#reading.get(name) ?? 0) < READ_WAIT_MS;
+  }
+
+  async #getNow(asked: Asked, read: () => Promise<T>): Promise<T> {
+    const { env, orgId, name, now } = asked;
     const known = this.#kept.get(name);
     const age = now - (known?.currentAt ?? 0);
-    if (known !== undefined && age < (known.renewing ? SETTINGS_KEPT_MS : SETTINGS_RENEWED_MS)) return known.value;
-    if (known !== undefined) known.renewing = true;
     const { version, at } = await versions.of(env, orgId, now);
     if (known !== undefined && isCurrent(known, version, now)) {
       this.#renew(name, known, at);
@@ -130,7 +163,6 @@ export class SettingsCache<T> {
 
   #renew(name: string, known: Kept<T>, at: number): void {
     known.currentAt = at;
-    known.renewing = false;
     // It may have been forgotten, or read again, meanwhile.
     if (this.#kept.get(name) === known) this.#keep(name, known);
   }
@@ -140,11 +172,13 @@ export class SettingsCache<T> {
     const characters = name.length + (JSON.stringify(value)?.length ?? 0);
     const other = this.#kept.get(name)?.readAt ?? now;
     // Another caller began to read later and has already ended: its value is newer.
-    if (other <= now) this.#keep(name, { value, characters, readAt: now, version, currentAt: now, renewing: false });
+    if (other <= now) this.#keep(name, { value, characters, readAt: now, version, currentAt: now });
     return value;
   }
 
+  /** The value is read again, also by callers that wait for a read which has begun. */
   forget(name: string): void {
+    this.#reading.delete(name);
     this.#characters -= this.#kept.get(name)?.characters ?? 0;
     this.#kept.delete(name);
   }
@@ -164,6 +198,10 @@ export class SettingsCache<T> {
     for (const [name, { currentAt }] of this.#kept) {
       if (currentAt + OUTAGE_MS > now) break;
       this.forget(name);
+    }
+    for (const name of this.#reading.keys()) {
+      if (this.#isRead(name)) break;
+      this.#reading.delete(name);
     }
   }
 }
