@@ -70,7 +70,7 @@ export async function playPlan(plan: FaultPlan, stage: Stage, tenants = 1): Prom
     first.desk.turn({ lose_isolate: lost_isolates });
     const [own] = begun;
     if (own === undefined) throw new Error("no run began");
-    const scene = { boot, ...first, others: owners.slice(1), run: own.run };
+    const scene = { boot, ...first, others: owners.slice(1), ...own };
     const befell = await befall(plan, scene, calm[0]?.run.report.turns ?? 0);
     const told = await Promise.all(begun.map(({ run, key }) => reportEnded(boot, run, stage.endsWithinMs, key)));
     const billed = await billedOf(plan, standing(boot).served, begun);
@@ -222,8 +222,9 @@ interface Scene extends Outside {
   readonly boot: Boot;
   /** The servers that the other organisations call. */
   readonly others: readonly Outside[];
-  /** The run's id. */
+  /** The run's id, and the key of its organisation. */
   readonly run: string;
+  readonly key: string;
 }
 
 /** Executes the plan's incidents, one after another. `turns`: of the calm run, the measure of progress. */
@@ -271,7 +272,7 @@ async function askFor({ does, for_ms }: Control, scene: Scene): Promise<Asking[]
  * Repeated until the platform accepts it: it may be down, or its store unavailable. A request that comes too late is
  * refused.
  */
-async function asking(does: Asking["does"], { boot, run }: Scene): Promise<Asking> {
+async function asking(does: Asking["does"], { boot, run, key }: Scene): Promise<Asking> {
   const deadline = Date.now() + WAIT_HANGS_MS;
   const asks = {
     pause: (rollcall: RollcallClient) => rollcall.runs.pause(run),
@@ -281,7 +282,7 @@ async function asking(does: Asking["does"], { boot, run }: Scene): Promise<Askin
   };
   for (;;) {
     try {
-      await asks[does](client(standing(boot).served));
+      await asks[does](client({ url: standing(boot).served.url, key }));
       return { does, at: Date.now() };
     } catch (error) {
       const refused = error instanceof ApiRequestError && error.status === 409;
