@@ -4,7 +4,7 @@
  * platform got, next to the simulation's figures. Exits with 1 if one of these differs too much. Linux only.
  */
 import { parseArgs } from "node:util";
-import { type Compared, compare, msOfSettings, requestsIn, requestsOf } from "./at-once/counted.ts";
+import { type Compared, compare, msOfReports, msOfSettings, requestsIn, requestsOf } from "./at-once/counted.ts";
 import { type Played, play } from "./at-once/play.ts";
 import type { Shape } from "./at-once/shape.ts";
 import { simulateAtOnce } from "./at-once/simulated.ts";
@@ -69,6 +69,7 @@ async function main(): Promise<void> {
     filledAfterMs: 1000 * until_all_in_flight,
     endedAfterMs: 1000 * (in_all - until_all_in_flight),
     d1Ms: msOfSettings(counted),
+    reportMs: msOfReports(counted),
   };
   const counts = compare(requestsOf(counted), requestsIn(simulateAtOnce(shape, pace)));
   if (values.json) {

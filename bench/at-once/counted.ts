@@ -10,6 +10,8 @@ export type Requests = Readonly<Record<string, number>>;
 /** What requests read for their caller, and the isolate keeps. The simulation leaves it out. */
 const OF_CALLERS = "http > d1 read (api_keys|organizations|projects|members|people)$";
 
+const REPORTS = "rollout > run.answered";
+
 /** Which counts of the platform belong together. An alarm is a request to its object. */
 const PLATFORM: Readonly<Record<string, RegExp>> = {
   "requests to RunObject": /^(alarm > run|.* > run\.\w+)$/,
@@ -36,6 +38,11 @@ export function sumOf(counts: Counts, name: RegExp): number {
 /** Milliseconds of a read of D1 by an object that plays rollouts, on average. */
 export function msOfSettings(counts: Counts): number {
   return (counts["rollout > d1: milliseconds"] ?? 0) / sumOf(counts, /^rollout > d1 read /);
+}
+
+/** Milliseconds of a report to the run's object, on average. All reports are sent after all rollouts were in flight. */
+export function msOfReports(counts: Counts): number {
+  return (counts[`${REPORTS}: milliseconds`] ?? 0) / (counts[REPORTS] ?? 0);
 }
 
 export function requestsIn({ traffic, queues }: World): Requests {

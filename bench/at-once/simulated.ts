@@ -22,38 +22,41 @@ export interface Pace {
   readonly endedAfterMs: number;
   /** Of a read of D1 by an object that plays rollouts. */
   readonly d1Ms: number;
+  /** Of a request when all rollouts are in flight, and nothing starts any more. */
+  readonly reportMs: number;
 }
 
-/** Requests and turns take as long as they must have taken where they were played, so that both runs take as long. */
-export function simulateAtOnce(shape: Shape, { filledAfterMs, endedAfterMs, d1Ms }: Pace): World {
+/**
+ * Turns, and requests while rollouts start, take as long as they must have taken where they were played, so that both
+ * runs take as long.
+ */
+export function simulateAtOnce(shape: Shape, { filledAfterMs, endedAfterMs, ...given }: Pace): World {
   let [least, most]: [number, number] = [...REQUEST_MS];
   for (let step = 0; step < STEPS; step += 1) {
     const middle = (least + most) / 2;
-    if (simulate(shape, { requestMs: middle, d1Ms }).filledAfterMs < filledAfterMs) least = middle;
+    if (simulate(shape, { ...given, requestMs: middle }).filledAfterMs < filledAfterMs) least = middle;
     else most = middle;
   }
-  const pace = { requestMs: least, d1Ms };
+  const pace = { ...given, requestMs: least };
   const first = simulate(shape, pace);
   return simulate({ ...shape, turnMs: (shape.turnMs * endedAfterMs) / first.endedAfterMs }, pace).world;
 }
 
-/** `requestMs`: of a request to the process that does everything. R2 and queues are objects of it, too. */
-function simulate(shape: Shape, { requestMs, d1Ms }: { readonly requestMs: number; readonly d1Ms: number }) {
+/** `requestMs`: of a request until all rollouts are in flight, to the process that does everything. */
+function simulate(
+  shape: Shape,
+  { requestMs, reportMs, d1Ms }: Pick<Pace, "reportMs" | "d1Ms"> & { readonly requestMs: number },
+) {
   const { rollouts, turns } = shape;
   const turnMs = turnTimes(shape);
   const held: (() => void)[] = [];
+  const latency = latencyOf(requestMs, d1Ms);
   let [arrived, fullAt, settledAt] = [0, 0, 0];
   const world = new World(
     {
       ...{ turns, turnMs, callTimeoutMs: CALL_TIMEOUT_MS, followed: true },
       ...{ perShard: LIMITS.rolloutsPerShard, trajectoryBytes: TRAJECTORY_BYTES },
-      latency: {
-        request: requestMs,
-        r2Read: requestMs,
-        r2Write: requestMs,
-        d1: d1Ms,
-        queue: requestMs,
-      },
+      latency,
       // Locally all objects share one.
       objectsPerIsolate: Number.POSITIVE_INFINITY,
       answer: (agenda, answered) => {
@@ -65,6 +68,7 @@ function simulate(shape: Shape, { requestMs, d1Ms }: { readonly requestMs: numbe
         held.push(answered);
         if (arrived < rollouts) return;
         fullAt = agenda.now;
+        Object.assign(latency, latencyOf(reportMs, d1Ms));
         for (const each of held.splice(0)) agenda.in(turnMs(), each);
       },
     },
@@ -81,4 +85,9 @@ function simulate(shape: Shape, { requestMs, d1Ms }: { readonly requestMs: numbe
   new RunModel(world, { rollouts, maxConcurrent: rollouts, ...of, onSettled }).create();
   world.agenda.run(world.from + MOST_MS);
   return { world, filledAfterMs: fullAt - world.from, endedAfterMs: settledAt - fullAt };
+}
+
+/** R2 and queues are objects of the local platform, too. */
+function latencyOf(request: number, d1: number) {
+  return { request, r2Read: request, r2Write: request, queue: request, d1 };
 }

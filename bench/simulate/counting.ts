@@ -64,7 +64,10 @@ function objects(namespace: object, nameOf: (method: string) => string, counts: 
     wrapped(under, (name, method) => (...args) => {
       counts.add(nameOf(name));
       if (Array.isArray(args[0])) counts.add(`${nameOf(name)} items`, args[0].length);
-      return method(...args);
+      const [reply, from] = [method(...args), Date.now()];
+      const replied = () => counts.add(`${nameOf(name)}: milliseconds`, Date.now() - from);
+      void Promise.resolve(reply).then(replied, replied);
+      return reply;
     });
   return wrapped(namespace, (name, method) =>
     name === "getByName" ? (...args) => stub(Object(method(...args))) : null,

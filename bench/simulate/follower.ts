@@ -31,8 +31,10 @@ export class Follower {
 
   /** There are events. */
   wake(): void {
-    this.#news = true;
-    if (!this.#waits) return;
+    if (!this.#waits) {
+      this.#news = true;
+      return;
+    }
     this.#waits = false;
     this.#world.agenda.in(this.#world.latency.request, () => this.#next());
   }
