@@ -133,6 +133,10 @@ test("a training fills in its steps, its group size and its batch", () => {
     max_off_policy_steps: 2,
     batch_size: { rollouts: 64 },
     advantage: { name: "rloo" },
+    target_lead: 3,
+    sample_filters: [{ kind: "repetition", window: 3000, prob_threshold: 0.99, enforce: true }],
+    loss_aggregation: "prompt",
+    reference: { model: "teacher", kl_weight: 1 },
   };
   const run = { ...RUN, kind: "training", rollouts_per_example: 4, training } as unknown as RunView;
   const written = textsOf(run, ENVIRONMENT);
@@ -144,6 +148,10 @@ test("a training fills in its steps, its group size and its batch", () => {
     max_steps: 10,
     batch_size: { rollouts: 64 },
     advantage: { name: "rloo" },
+    lead: 3,
+    filters: { samples: training.sample_filters },
+    loss_aggregation: "prompt",
+    reference: { model: "teacher", kl_weight: 1 },
   });
   expect(request).not.toHaveProperty("num_examples");
 });

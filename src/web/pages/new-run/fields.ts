@@ -166,6 +166,18 @@ const TRAINING: readonly Field[] = [
     ...{ path: ["filters", "zero_variance"], label: "Groups whose rewards are all equal", kind: "choice" },
     ...{ options: ["drop", "refill", "keep"], placeholder: "drop" },
   },
+  {
+    ...{ path: ["filters", "samples"], label: "Filters of single rollouts", kind: "json" },
+    help: 'a JSON list, such as [{"kind": "repetition", "enforce": true}]',
+  },
+  {
+    ...{ path: ["loss_aggregation"], label: "What has the same weight in the loss", kind: "choice" },
+    ...{ options: ["token", "prompt"], placeholder: "token" },
+  },
+  {
+    ...{ path: ["reference"], label: "Reference model", kind: "json" },
+    help: 'for ref_logprobs: a JSON object, such as {"endpoint": "teacher", "model": "qwen3-32b"}',
+  },
   { path: ["lead"], label: "Batches ahead of the weights", kind: "integer", placeholder: "1" },
   { path: ["max_off_policy_steps"], label: "Maximum off-policy steps", kind: "integer", placeholder: "2" },
   { path: ["holdout"], label: "Tasks held out", kind: "integer", placeholder: "0" },

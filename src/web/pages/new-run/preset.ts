@@ -56,11 +56,14 @@ function settingsOf(run: RunView, unnamed: readonly string[]): Settings {
   const found = { prompts, shuffle: rest.shuffle, seed: rest.seed, metadata: pairs, ...placeOf(endpoint, fleet) };
   if (run.kind === "eval") return { ...of, ...found, min_scored, answer_cache, num_examples, rollouts_per_example };
   const { max_steps, max_off_policy_steps, batch_size, advantage, holdout, initial_weights, members } = training ?? {};
-  const trained = { max_steps, max_off_policy_steps, batch_size, advantage, holdout, initial_weights };
+  const { target_lead: lead, loss_aggregation, reference, sample_filters: samples } = training ?? {};
+  const trained = { max_steps, max_off_policy_steps, batch_size, advantage, holdout, initial_weights, lead };
   return {
     ...of,
     ...found,
     ...trained,
+    // A new run has to name the endpoint of its reference.
+    ...{ filters: { samples }, loss_aggregation, reference },
     ...(members && { members: membersIn(members) }),
     group_size: rollouts_per_example,
   };
