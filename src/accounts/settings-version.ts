@@ -61,13 +61,13 @@ export class SettingsVersion {
   }
 
   /**
-   * Notes a change before it begins. `write`: writes its entry, and returns its number. If it throws, the change may be
+   * Notes a change before it begins. `write`: writes its entry, and returns its number. If this throws, the change may be
    * made without an entry, and counts as in progress.
    */
   begin(now: number, write: () => number): number {
     this.#changes += 1;
-    const followed = this.#inProgress(now);
     try {
+      const followed = this.#inProgress(now);
       const entry = write();
       this.#follow(followed, entry, now);
       return entry;

@@ -3,7 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, expect, test, vi } from "vitest";
 import { openAuthentication } from "../../src/accounts/authentication.ts";
-import { CHANGE_MS, changesSettings, NO_SETTINGS } from "../../src/accounts/settings-version.ts";
+import { CHANGE_MS, changesSettings, NO_SETTINGS, SettingsVersion } from "../../src/accounts/settings-version.ts";
 import { EnvError } from "../../src/contract/errors.ts";
 import { openReplica } from "../../src/fleets/access.ts";
 import { FleetView } from "../../src/fleets/wire.ts";
@@ -315,6 +315,18 @@ test("a change whose entry the audit log could not write counts as in progress",
     audit.now = () => Date.now() + CHANGE_MS + SECOND_MS;
     expect(audit.settingsVersion()).not.toBe(before);
   });
+});
+
+test("a change whose entry cannot be written, since the log cannot be read, counts as in progress", () => {
+  let away = true;
+  const settings = new SettingsVersion(() => {
+    if (away) throw new Error("the disk is away");
+    return [];
+  });
+  expect(() => settings.begin(0, () => 1)).toThrow("the disk is away");
+  away = false;
+  expect(settings.current(CHANGE_MS - 1)).toBeNull();
+  expect(settings.current(CHANGE_MS)).not.toBeNull();
 });
 
 test("a later instance has a version if every change has ended, and none while another is in progress", async () => {
