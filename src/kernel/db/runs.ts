@@ -155,14 +155,14 @@ export async function updateRun(
 
 /**
  * The unfinished runs whose objects have not written their rows since `before` (epoch milliseconds): those silent for
- * longest, at most `limit` of them, and of each D1 database an equal part. Their rows count as written now, so that the
- * next call returns others.
+ * longest, at most `limit` of them (or one of each D1 database), and of each D1 database an equal part. Their rows count as
+ * written now, so that the next call returns others.
  */
 export async function takeSilentRuns(
   database: Database,
   { now, before, limit }: { readonly now: number; readonly before: number; readonly limit: number },
 ): Promise<{ id: string; scope: Scope }[]> {
-  const part = Math.ceil(limit / database.all.length);
+  const part = Math.max(1, Math.floor(limit / database.all.length));
   const taken = await database.each((d1) => takeSilentIn(d1, { now, before, limit: part }));
   return taken.flat();
 }

@@ -54,6 +54,12 @@ test("silent runs of each database are taken, however many the others have", asy
   expect(taken).toEqual(expect.arrayContaining(own.map(({ id, scope }) => ({ id, scope }))));
 });
 
+test("no more silent runs are taken than the limit, also if it cannot be divided by the number of databases", async () => {
+  await runInEach(-6);
+  await runInEach(-5);
+  expect(await takeSilentRuns(databaseOf(env), { now: 10, before: 0, limit: 3 })).toHaveLength(2);
+});
+
 test("values that are not sealed under the current key are found in all databases, each once", async () => {
   const own = await runInEach();
   const found: string[] = [];
