@@ -105,8 +105,8 @@ export async function makeDeployment(api: CloudflareApi, asked: DeployAsked, ste
   const unfounded = readSecrets(secretsFile(file, name))[BOOTSTRAP] !== undefined;
   if (chosen.database_id === undefined || unfounded) checkProfile(name, url);
   await checkDomain(account, chosen);
-  const { released, built } = await build(step);
   const databases = databasesOf(chosen, asked);
+  const { released, built } = await build(step);
   const supposed = { ...chosen, account_id: account.id, database_id: randomUUID() };
   await checkConfig(deploymentConfig(released, supposed, built));
   step.log(`${name}: the Worker ${chosen.worker} in the account ${account.id}, at ${url}`);
