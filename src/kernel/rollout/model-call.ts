@@ -48,9 +48,7 @@ export type CallModel = (
 ) => Promise<TurnOutcome | Unasked | Held | { readonly kind: "later" }>;
 
 export function endpointReach(open: OpenEndpoint): Reach {
-  return ({ call, decide, ...way }) => {
-    return callEndpoint({ ...way, open, decide: decide && ((where) => decide(where)), call: () => call() });
-  };
+  return ({ call, ...way }) => callEndpoint({ ...way, open, call: () => call() });
 }
 
 /** The part of a rollout's spec that its calls depend on. */

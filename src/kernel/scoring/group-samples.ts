@@ -156,7 +156,7 @@ export async function samplesOfGroup(
     }),
     branches: sumOf(trained.map(({ rows: own, branches }) => (own.length > 0 ? branches : NONE))),
     transitions: sumOf(read.map(({ transitions }) => transitions)),
-    ...(spec.prompts && { prompts: promptsOf(read) }),
+    ...(spec.prompts && { prompts: countsOf(read.flatMap(sentPrompts)) }),
     lengths: Object.fromEntries(read.map(({ trajectory, lengths }) => [trajectory.rollout_id, lengths])),
   };
   return { samples, pending: [] };
@@ -252,12 +252,8 @@ function countsOf(names: readonly string[]): Record<string, number> {
   return counts;
 }
 
-function promptsOf(read: readonly Read[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const { sent_prompt } of read.flatMap(({ trajectory }) => trajectory.turns)) {
-    if (sent_prompt !== undefined) counts[sent_prompt] = (counts[sent_prompt] ?? 0) + 1;
-  }
-  return counts;
+function sentPrompts({ trajectory }: Read): string[] {
+  return trajectory.turns.flatMap(({ sent_prompt }) => sent_prompt ?? []);
 }
 
 function sumOf(all: readonly GroupSamples["transitions"][]): GroupSamples["transitions"] {

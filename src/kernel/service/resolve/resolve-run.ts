@@ -99,7 +99,8 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
   if (!endpoint.ok) return endpoint;
   const training = wanted.training && trainingSpecOf(wanted.training, description.players);
   const unfit =
-    (training && (await refuseTrained(env, scope, wanted, training, play.value, endpoint.value, now))) ??
+    (training && (await refuseTraining(env, scope, wanted, training, play.value))) ??
+    (training && (await refuseEngine(env, scope, wanted, training, endpoint.value, now))) ??
     (await refusePrompts(env, scope, wanted, description, endpoint.value));
   if (unfit !== null) return unfit;
   const asking = { ...wanted, judges: { ...wanted.judges, ...referenceOf(wanted) } };
@@ -137,21 +138,6 @@ function referenceOf({ training }: RunWanted): RunWanted["judges"] {
   if (reference === undefined) return {};
   const { endpoint, model } = reference;
   return { [REFERENCE_JUDGE]: { endpoint, model, sampling: { max_tokens: 1 } } };
-}
-
-async function refuseTrained(
-  env: Env,
-  scope: Scope,
-  wanted: RunWanted,
-  training: TrainingSpec,
-  play: Played,
-  endpoint: RunEndpoint,
-  now: number,
-): Promise<Result<never> | null> {
-  return (
-    (await refuseTraining(env, scope, wanted, training, play)) ??
-    (await refuseEngine(env, scope, wanted, training, endpoint, now))
-  );
 }
 
 function refuseAgent({ agent }: RunWanted): Result<never> | null {
