@@ -55,7 +55,7 @@ export interface EndpointAccess extends Opened {
   readonly remember?: (name: string) => Promise<void>;
 }
 
-/** A changed or deleted key is used for at most this much longer, anywhere. */
+/** A changed or deleted key is used for at most five seconds longer, anywhere. */
 const opened = new SettingsCache<Opened>();
 
 /** `fresh`: as stored now, without the cache of this isolate. */

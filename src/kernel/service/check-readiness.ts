@@ -26,7 +26,7 @@ const ANSWERS_WITHIN_MS = 5000;
 /** Variables that bound what the Worker does. */
 const NUMBERS = ["SILENCE_LIMIT_S", "MEMORY_BUDGET_MIB", "ROLLOUT_CHARACTERS"] as const;
 
-/** Makes one round trip to each D1 database and one to R2, each of at most `withinMs`. Never rejects. */
+/** Makes one round trip to each D1 database, all of them within `withinMs`, and one to R2 within that time. Never rejects. */
 export async function checkReadiness(env: Env, withinMs: number = ANSWERS_WITHIN_MS): Promise<Readiness> {
   const [database, bucket] = await Promise.all([databaseProblem(env, withinMs), readBucket(env, withinMs)]);
   const checks: ReadinessCheck[] = [
