@@ -1,7 +1,7 @@
 /**
  * When an object that plays rollouts renews its block of places at its fleet, and how long the block is valid. Pure;
  * times are milliseconds. The more objects have a block, the less often each renews it, so that a fleet's object gets
- * about `RENEWALS_PER_S` requests a second, and those of calls that wait for a place while the fleet is not full.
+ * about `RENEWALS_PER_S` requests a second. While the fleet is not full, calls that wait for a place make further ones.
  */
 
 const RENEWALS_PER_S = 300;
@@ -36,7 +36,7 @@ export function validMs(every_ms: number): number {
   return 2 * every_ms + MOST_MS;
 }
 
-/** What an object has to tell its fleet. */
+/** What an object has to report to its fleet. */
 export interface BlockNews {
   /** When the last request was sent. */
   readonly sentAt: number;

@@ -25,7 +25,7 @@ export async function blockWay(block: HeldBlock, kind: CallKind, caller: Caller)
     end: async ({ number, version, generation = 0 }, end) => {
       const weights = version === null ? null : { run_id: kind.weights_of ?? kind.run_id, generation, version };
       const isFailure = end.outcome !== "answered" && end.outcome !== "aborted";
-      // The fleet has to have it before the next call.
+      // The fleet must have this report before the next call begins.
       await block.end(number, { ...end, urgent: isFailure || contradicted(end.label, weights) !== null });
     },
     // Only the calls of a training run need a version, and so the number of their end.

@@ -4,8 +4,8 @@
  *
  * Invariants. If no replica takes a call now, the call waits and was not sent; call-outcome.ts says how long. If one
  * replica is at fault, including its key or its models, the call fails and is retried: the fleet has other replicas,
- * and the next call names the one that failed. The fleet is told of a failure before the call is retried. If the end of
- * a call cannot be reported until its rollout is over, its turn gets no end number, so that no wrong version is
+ * and the next call names the one that failed. A failure is reported to the fleet before the call is retried. If the
+ * end of a call cannot be reported until its rollout is over, its turn gets no end number, so that no wrong version is
  * assigned to it.
  */
 import { AuthenticationError, ModelError, PermissionDeniedError, serializeError } from "../contract/errors.ts";

@@ -81,7 +81,7 @@ export interface EndedHeldCall extends EndedCall, CalledBy {
   readonly rollout_id: string;
 }
 
-/** What an object that plays rollouts has, and what it wants. It replaces what the object told before. */
+/** What an object that plays rollouts has, and what it wants. It replaces what the object reported before. */
 export interface BlockAsk extends CallKind {
   /** Names this instance of the object, and the kind of calls. */
   readonly holder: string;

@@ -31,7 +31,7 @@ interface Heard {
   readonly at: number;
 }
 
-/** The versions of organisations' settings, as this isolate last heard of them. */
+/** The latest versions of organisations' settings that this isolate got. */
 export class SettingsVersions {
   readonly #keptMs: number;
   readonly #renewedMs: number;
@@ -206,7 +206,7 @@ export class SettingsCache<T> {
   }
 }
 
-/** Whether a value is current although it is not read again. `version`: as heard now. */
+/** Whether a value is current although it is not read again. `version`: the organisation's version now. */
 export function isCurrent(
   known: { readonly version: string | null; readonly readAt: number },
   version: string | null,

@@ -29,7 +29,7 @@ export type GatheredCall = {
 export type CallOf<Name extends GatheredName> = Extract<GatheredCall, { readonly method: Name }>;
 
 /**
- * What became of one of several calls that were sent together. `failed`: the error that the call would have thrown.
+ * The result of one of several calls that were sent together. `failed`: the error that the call would have thrown.
  * `later`: it was not made, because the other results fill the reply; it must be sent again.
  */
 export type GatheredReply =

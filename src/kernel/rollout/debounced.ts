@@ -1,8 +1,8 @@
 /**
  * Sends reports or requests that rollouts of one object make at about the same time in one call. If they are dense, calls
- * are some time apart, and each takes what has come since the last one. If a call fails each is sent alone, so that an
- * error with one does not fail the others. If the fault passes, all of them fail: it is with none of them, and their
- * callers send them again later.
+ * are some time apart, and each takes what has come since the last one. If a call fails, each is sent alone, so that an
+ * error with one does not fail the others. If the fault passes by itself, none of them is the reason: all of them fail, and
+ * their callers send them again later.
  */
 import { gatherWaitMs } from "../kit/gather-wait.ts";
 

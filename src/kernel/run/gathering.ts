@@ -5,7 +5,7 @@
 
 /** A run with more rollouts at once than this has gatherers, each for half as many. */
 const GATHERED_ABOVE = 5000;
-/** However low the variable is: the run's object has four calls a second of each. */
+/** The maximum, even if the variable is low: each makes four calls a second to the run's object. */
 const MOST_GATHERERS = 64;
 /** Calls that are sent together. */
 export const CALLS_TOGETHER = 250;

@@ -1,10 +1,12 @@
 /**
- * Evals of a training run's own weights, at its start and every few steps, each with an interval of its own. Each is a run of its own, on the same
- * endpoint and model. It is followed until it ends; its mean is entered in the series at the step at which it began.
+ * Evals of a training run's own weights, at its start and every few steps, each with an interval of its own. Each is a
+ * run of its own, on the same endpoint and model. It is followed until it ends; its mean is entered in the series at the
+ * step at which it began.
  *
- * Invariants. Each eval runs once per step and generation, however often it is requested: they are in its
- * Idempotency-Key. The lead limit does not delay evals. An eval that cannot start is given up after some tries, and the
- * training continues. A cancelled training run cancels its running evals; a reset cancels those of discarded weights.
+ * Invariants. Each eval runs once per step and generation, however often it is requested: its Idempotency-Key has the
+ * step, the generation and its place in the list. The lead limit does not delay evals. An eval that cannot start is
+ * given up after some tries, and the training continues. A cancelled training run cancels its running evals; a reset
+ * cancels those of discarded weights.
  */
 import { RunRequest, type RunView } from "../../../contract/run.ts";
 import type { RunFleet } from "../../../contract/run-spec.ts";

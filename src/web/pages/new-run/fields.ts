@@ -185,7 +185,7 @@ const TRAINING: readonly Field[] = [
   { path: ["eval", "num_examples"], label: "Tasks of an eval", kind: "integer", placeholder: "200" },
   {
     ...{ path: ["evals"], label: "Several evals", kind: "json" },
-    help: 'instead: a JSON list, such as [{"name": "math", "environment": "math", "every": 20}]',
+    help: 'instead of the two fields above: a JSON list, such as [{"name": "math", "environment": "math", "every": 20}]',
   },
   {
     ...{ path: ["trainer", "delivery"], label: "Batches to the trainer", kind: "choice", placeholder: "pull" },
