@@ -301,7 +301,7 @@ export const RolloutView = named("Rollout", {
           .enum(["token_ids", ...MESSAGES_CAUSES])
           .optional()
           .describe(
-            "runs with prompts token_ids, from the second turn on: token_ids, or why the prompt was sent as messages",
+            "runs with prompts token_ids or chat_token_ids, from the second turn on: token_ids, or why the prompt was sent as messages",
           ),
         is_truncated: z.boolean(),
         trained: z

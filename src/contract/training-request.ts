@@ -70,7 +70,9 @@ export type SampleFilter = z.output<typeof SampleFilter>;
 export const REFERENCE_JUDGE = "reference_logprobs";
 
 export const Reference = z.strictObject({
-  endpoint: EndpointOrName.describe("an endpoint by name or id, or defined inline; its server must be vLLM"),
+  endpoint: EndpointOrName.describe(
+    "an endpoint by name or id, or defined inline; its server must return prompt_logprobs, as vLLM does",
+  ),
   model: ModelName.describe("its tokenizer must be that of the trained model: it is sent token ids"),
   kl_weight: z
     .number()

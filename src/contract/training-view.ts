@@ -58,7 +58,7 @@ export const TrainingView = named("Training", {
         "those of them that are not trained on, by the filter that left them out",
       ),
       prompts: CountsByName.exactOptional().describe(
-        "with prompts token_ids: later turns whose prompts were sent as token ids (token_ids), and as messages by cause",
+        "with prompts token_ids or chat_token_ids: later turns whose prompts were sent as token ids (token_ids), and as messages by cause",
       ),
     })
     .describe("rows built: the first of a rollout, a new one, one partly overwritten")

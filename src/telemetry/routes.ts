@@ -14,7 +14,7 @@ export const metricsOperations: readonly Operation[] = [
     summary: "Read counts and latencies of the whole deployment",
     description:
       "For Prometheus. The scope `metrics` concerns the deployment, like `operator`: `admin` does not include it, and a " +
-      "key with `operator` can create keys with it. A scrape takes at most 30 reads. It names no customers; " +
+      "key with `operator` can create keys with it. A scrape takes at most 30 reads, and 3 more for each further D1 database. It names no customers; " +
       "endpoints appear with their ids.",
     reply: {
       description: "Prometheus' text format 0.0.4",

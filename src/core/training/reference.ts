@@ -48,7 +48,9 @@ export function readPromptLogprobs(body: unknown, ids: ArrayLike<number>, usage:
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
   const entries = isRecord(choice) ? choice["prompt_logprobs"] : undefined;
   if (!Array.isArray(entries)) {
-    throw new InvalidModelResponseError("the reply has no prompt_logprobs: the reference's server must be vLLM");
+    throw new InvalidModelResponseError(
+      "the reply has no prompt_logprobs: the reference's server must return them, as vLLM does",
+    );
   }
   if (entries.length !== ids.length) {
     throw new InvalidModelResponseError(`the reply has ${entries.length} prompt_logprobs for ${ids.length} tokens`);
