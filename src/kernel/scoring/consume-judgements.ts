@@ -132,7 +132,7 @@ async function settleWithin(
   // The pinned code is not deployed any more; reconciliation ends these as unscored.
   if (scoring === null) return;
   const ask = async (pending: readonly JudgeAsk[], characters: number) => {
-    // Judges take minutes. The next pass reads them again.
+    // Judges and references take minutes. The next pass reads them again.
     held.drop();
     const may = questions.hold(characters);
     if (may === "later") return null;
@@ -155,13 +155,19 @@ async function settleWithin(
     const members = pairUp(scoringGroup, judged.records);
     const references = new Map(settled);
     const make = async () => {
+      await questions.enter();
       const trajectories = await held.read();
       const weights = await weightsOf(env, spec, trajectories, subrequests);
       const group = { members, trajectories, newest_version: scoringGroup.newest_version, weights, references };
       return await samplesOfGroup(env, spec, scoring.environment, group, subrequests);
     };
-    // A reference takes minutes. The next round reads the trajectories again.
-    const made = await askReferences(make, references, judging, () => held.drop());
+    const asking = {
+      ask,
+      get goesOn() {
+        return judging.goesOn;
+      },
+    };
+    const made = await askReferences(make, references, asking);
     if (made.pending.length === 0) {
       const of = { unit: scoringGroup.unit, claim, spent: judging.spent };
       await subrequests.object(() => run().scored(members, made.samples ? [made.samples] : [], of));

@@ -5,7 +5,7 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { decode } from "@msgpack/msgpack";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { textOf } from "../../../../src/contract/messages.ts";
 import { RunView } from "../../../../src/contract/run.ts";
@@ -14,6 +14,8 @@ import { parseCredits } from "../../../../src/core/training/batch.ts";
 import { SampleRow } from "../../../../src/core/training/sample-row.ts";
 import type { Reply } from "../../../fakes/completion-body.ts";
 import { promptLogprobOf } from "../../../fakes/prompt-logprobs.ts";
+import { WAIT } from "../../../hang-limits.ts";
+import { MEMORY } from "../../memory-budget.ts";
 import { openPlatform, requestsOf, type TestApi } from "../../platform.ts";
 import { registerOnce } from "../../registered.ts";
 
@@ -207,6 +209,20 @@ test("if the process dies while the reference is asked, each row still gets its 
     const { judgements } = await api.rollout(rollout_id);
     expect(judgements).toMatchObject([{ usage: { prompt_tokens: token_ids.length, completion_tokens: 1 } }]);
   }
+});
+
+test("rows that have no memory are sent to the reference once there is some", async () => {
+  const { model, reference } = referenceOf(["x"]);
+  const waits = vi.spyOn(MEMORY.questions, "wait");
+  const { bytes } = MEMORY.questions;
+  const reservation = bytes.take(api.scope.orgId, Date.now(), bytes.mostOfOne);
+  const { id } = await begin({ reference, batch_size: { rollouts: 2 } }, ["yes", "no"]);
+  await vi.waitUntil(() => waits.mock.calls.length > 0, WAIT);
+  expect(await requestsOf(model)).toEqual([]);
+  reservation?.leave();
+  expect((await api.ask(`/v1/runs/${id}/batches/1?max_wait_s=30`)).status).toBe(200);
+  expect(await requestsOf(model)).not.toEqual([]);
+  waits.mockRestore();
 });
 
 test("a run with a cap needs the prices of its reference's endpoint", async () => {
