@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { RunView } from "../../../src/contract/run.ts";
+import type { Sampling } from "../../../src/contract/sampling.ts";
 import { dataset, defineEnvironment, MultiTurnEnv, ToolEnv, tool } from "../../../src/core/entry.ts";
 import { decodeRows, type SampleRow, sampleFault } from "../../../src/core/training/sample-row.ts";
 import { sampleKey, trainerObject } from "../../../src/kernel/kit/names.ts";
@@ -12,19 +13,23 @@ import { type Script, script } from "../script.ts";
 
 const Task = z.object({ question: z.string() });
 /** Three turns, after a system message. */
-const talk = defineEnvironment({
-  args: z.strictObject({}),
-  build: () =>
-    new MultiTurnEnv({
-      dataset: dataset(Task, [{ question: "Begin ~." }]),
-      systemPrompt: "Talk.",
-      maxTurns: 3,
-      envResponse: () => "Go on ~.",
-      rubric: { rewards: { one: () => 1 } },
-    }),
-});
-const { args, needs, load } = talk;
-registerOnce({ id: "tokens-talk", version: "1.0.0", digest: "sha256:tokens-talk", args, needs, load });
+const talkWith = (sampling: Sampling) =>
+  defineEnvironment({
+    args: z.strictObject({}),
+    build: () =>
+      new MultiTurnEnv({
+        dataset: dataset(Task, [{ question: "Begin ~." }]),
+        systemPrompt: "Talk.",
+        maxTurns: 3,
+        sampling,
+        envResponse: () => "Go on ~.",
+        rubric: { rewards: { one: () => 1 } },
+      }),
+  });
+for (const [id, sampling] of Object.entries({ "tokens-talk": {}, "tokens-effort": { reasoning_effort: "low" } })) {
+  const { args, needs, load } = talkWith(sampling);
+  registerOnce({ id, version: "1.0.0", digest: `sha256:${id}`, args, needs, load });
+}
 
 /** One tool. */
 const tooled = defineEnvironment({
@@ -263,6 +268,17 @@ test.for([
   const response = await api.post("/v1/runs", asked);
   expect(response.status).toBe(400);
   expect(await response.text()).toContain(why);
+});
+
+test("an environment whose sampling is unfit for token ids rescores rollouts that were sampled with them", async () => {
+  const endpoint = { base_url: env.MODEL_URL };
+  const asked = { ...EVAL, model: modelOf(), endpoint };
+  const refused = await api.post("/v1/runs", { ...asked, environment: "tokens-effort" });
+  expect(await refused.text()).toContain("cannot be combined with the environment's sampling.reasoning_effort");
+  const { id } = await api.finish(asked);
+  const rescored = await api.post(`/v1/runs/${id}/rescore`, { environment: "tokens-effort" });
+  expect(rescored.status).toBe(202);
+  expect((await api.ended((await rescored.json<{ id: string }>()).id)).counts.scored).toBe(1);
 });
 
 test.for([

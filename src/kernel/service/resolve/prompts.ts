@@ -18,7 +18,7 @@ type Asked = Pick<EvalRequest, "model" | "sampling"> & { readonly prompts?: Eval
 /**
  * Refuses prompts of token ids if an environment samples with a field that they cannot have, or if the endpoint does
  * not take them. A server that does not answer now is not refused: its calls will wait for it. A fleet's engines are
- * not asked here.
+ * not asked here. A run that calls no model, such as one that rescores another, is not refused.
  */
 export async function refusePrompts(
   env: Env,
@@ -27,12 +27,12 @@ export async function refusePrompts(
   { players }: Played["environment"]["description"],
   { place }: RunEndpoint,
 ): Promise<Result<never> | null> {
-  if (prompts === undefined || prompts === "messages") return null;
+  if (prompts === undefined || prompts === "messages" || place === null) return null;
   const refused = (why: string) => refuse("invalid_request", `prompts: ${why}`, "prompts");
   const unfit = players.map((player) => unfitForTokenIds(mergeSampling(player.sampling, sampling)));
   const field = unfit.find((name) => name !== null) ?? null;
   if (field !== null) return refused(`${prompts} cannot be combined with the environment's ${field}`);
-  if (place?.kind !== "endpoint") return null;
+  if (place.kind !== "endpoint") return null;
   try {
     const access = await accessOf(env, scope, place);
     const why = await whyNoTokenIds(access, { model, sampling }, prompts);
