@@ -1,6 +1,6 @@
 /**
  * Creates, changes, probes and deletes endpoints. Active runs get a new `max_concurrent` or `rpm` at once. They use a
- * new address or key after at most five seconds, when the cached ones have expired in every isolate.
+ * new address or key after at most five seconds, when every isolate has read the endpoint again.
  */
 
 import type { EndpointCapabilities, EndpointPatch, EndpointRequest, EndpointView } from "../../contract/endpoint.ts";
