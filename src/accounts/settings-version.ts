@@ -41,7 +41,7 @@ export interface OpenChange {
 }
 
 export class SettingsVersion {
-  readonly #open: (since: number) => readonly OpenChange[];
+  readonly #open: (since: number) => readonly OpenChange[] | null;
   readonly #instance = crypto.randomUUID();
   #changes = 0;
   /** Changes without an end by their entry, and until when they count as in progress; null: not read yet. */
@@ -49,8 +49,8 @@ export class SettingsVersion {
   /** Until when other changes may be in progress: those without an entry, and those that are too many to follow. */
   #until = 0;
 
-  /** `open`: reads the changes of settings that have begun since then, and have not ended. */
-  constructor(open: (since: number) => readonly OpenChange[]) {
+  /** `open`: reads the changes of settings that have begun since then, and have not ended; null: there are too many. */
+  constructor(open: (since: number) => readonly OpenChange[] | null) {
     this.#open = open;
   }
 
@@ -91,7 +91,9 @@ export class SettingsVersion {
   #inProgress(now: number): Map<number, number> {
     if (this.#followed !== null) return this.#followed;
     const followed = new Map<number, number>();
-    for (const { entry, at } of this.#open(now - CHANGE_MS)) this.#follow(followed, entry, Math.min(at, now));
+    const open = this.#open(now - CHANGE_MS);
+    for (const { entry, at } of open ?? []) this.#follow(followed, entry, Math.min(at, now));
+    if (open === null) this.#until = now + CHANGE_MS;
     this.#followed = followed;
     return followed;
   }

@@ -205,6 +205,7 @@ const TrainingFields = z.strictObject({
         ),
       samples: z
         .array(SampleFilter)
+        .max(SampleFilter.options.length)
         .refine((filters) => new Set(filters.map(({ kind }) => kind)).size === filters.length, {
           error: "each kind at most once",
         })

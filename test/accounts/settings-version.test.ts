@@ -344,6 +344,25 @@ test("a later instance has a version if every change has ended, and none while a
   expect(await version()).not.toBeNull();
 });
 
+test("an instance that finds very many entries of the last ten minutes has no version for ten minutes", async () => {
+  const begun = Date.now();
+  await inAudit((audit, { storage }) => {
+    audit.begin({ ...change, action: "createRun", at: begun });
+    storage.sql.exec(
+      `insert into entries (at, who, action, request_id, status)
+        with recursive many (n) as (select 1 union all select n + 1 from many where n < 10000)
+        select ?, 'key_1', 'createRun', 'r', 201 from many`,
+      begun,
+    );
+  });
+  await kill();
+  await inAudit((audit) => {
+    expect(audit.settingsVersion()).toBeNull();
+    audit.now = () => begun + CHANGE_MS + 60 * SECOND_MS;
+    expect(audit.settingsVersion()).not.toBeNull();
+  });
+});
+
 test("a change that takes longer than any should gives another version when it ends", async () => {
   await inAudit((audit) => {
     const entry = Number(audit.begin(change));

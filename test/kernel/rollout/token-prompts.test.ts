@@ -283,6 +283,7 @@ test("an environment whose sampling is unfit for token ids rescores rollouts tha
 
 test.for([
   [{ status: 404 }, "prompts: the endpoint has no /tokenize beside /v1, which token_ids needs (vLLM has it)"],
+  [{ status: 400 }, "prompts: the endpoint's /tokenize, which token_ids needs, refused a question (400"],
   [{ status: 503 }, null],
 ] as const)("an endpoint without /tokenize is refused, but not one that is down: %o", async ([{ status }, why]) => {
   const model = modelOf({ tokenize: { fault: { kind: "status", status } } });

@@ -58,10 +58,12 @@ async function whyNoTokenIds(
   };
   const rendered = await tokenizeMessages(where, asked, QUESTION, true);
   if (rendered.kind === "failed" && !isMissing(rendered.status)) return null;
+  if (rendered.kind === "aborted") return null;
+  if (rendered.kind === "failed" && rendered.status !== undefined && REFUSED.includes(rendered.status)) {
+    return `the endpoint's /tokenize, which ${form} needs, refused a question (${rendered.error.message})`;
+  }
   if (rendered.kind !== "answered") {
-    return rendered.kind === "aborted"
-      ? null
-      : `the endpoint has no /tokenize beside /v1, which ${form} needs (vLLM has it)`;
+    return `the endpoint has no /tokenize beside /v1, which ${form} needs (vLLM has it)`;
   }
   const { tokens: ids, max_model_len = null } = rendered.response;
   const chat = form === "chat_token_ids";
@@ -78,7 +80,10 @@ async function whyNoTokenIds(
   return `the endpoint's ${route} returns no token ids (return_token_ids)`;
 }
 
-/** Statuses of a server that does not have the route, or does not take the request. */
+/** Statuses of a server that has the route and does not take the request, and of one that does not have it. */
+const REFUSED = [400, 415, 422];
+const MISSING = [404, 405, 501];
+
 function isMissing(status: number | undefined): boolean {
-  return status !== undefined && [400, 404, 405, 415, 422, 501].includes(status);
+  return status !== undefined && [...REFUSED, ...MISSING].includes(status);
 }
