@@ -15,7 +15,7 @@ import { StoredObject } from "../kernel/kit/stored-object.ts";
 import { Tombstone } from "../kernel/kit/tombstone.ts";
 import type { Serves } from "../kernel/messages/rpc.ts";
 import type { AuditPage, AuditQuery, AuditRpc, StoredAuditEntry } from "./rpc.ts";
-import { changesSettings, type OpenChange, SettingsVersion } from "./settings-version.ts";
+import { changesSettings, type OpenChange, type OpenChanges, SettingsVersion } from "./settings-version.ts";
 
 /** Each has an index. */
 const FILTERS = ["who", "action", "target", "project_id"] as const;
@@ -35,8 +35,13 @@ const MIGRATIONS: readonly Migration[] = [
 
 /** The clocks of two machines may differ by this much. */
 const CLOCKS_MS = 60_000;
-/** Entries that an instance reads to find changes in progress: some 10 ms. */
-const MOST_READ = 10_000;
+/** A new instance reads at most so many entries to find the changes in progress. It answers nothing else meanwhile. */
+const MOST_READ = 100_000;
+
+/** After a failure, a statement that D1 has received may still be carried out. */
+function mayGoOn(status: number): boolean {
+  return status >= 500;
+}
 
 export class AuditObject extends StoredObject implements Serves<AuditRpc> {
   /** The clock; tests replace it. */
@@ -83,7 +88,7 @@ export class AuditObject extends StoredObject implements Serves<AuditRpc> {
 
   /** Stores the outcome of the change. Only the first outcome is kept, and only the first `released`. */
   end(id: number, { status, made, released }: AuditOutcome): void {
-    this.#settings.end(id, this.now());
+    if (!mayGoOn(status)) this.#settings.end(id, this.now());
     if (this.#isNew()) return;
     const refused = status >= 400 && status < 500;
     if (refused) this.#sql.exec("delete from entries where id = ? and status is null", id);
@@ -111,24 +116,21 @@ export class AuditObject extends StoredObject implements Serves<AuditRpc> {
     return { entries, dropped: (oldest?.id ?? 1) - 1 };
   }
 
-  /**
-   * Changes of settings that have begun since then, and have not ended. `at` is the clock of whoever made them. Null if
-   * there are too many entries since then.
-   */
-  #openChanges(since: number): OpenChange[] | null {
-    if (this.#isNew()) return [];
-    const open: OpenChange[] = [];
+  /** Changes of settings that have begun since then, and have not ended. `at` is the clock of whoever made them. */
+  #openChanges(since: number): OpenChanges {
+    if (this.#isNew()) return { changes: [], all: true };
+    const changes: OpenChange[] = [];
     const entries = this.#sql.exec<{ id: number; at: number; action: string; status: number | null }>(
       "select id, at, action, status from entries order by id desc limit ?",
       MOST_READ,
     );
     let read = 0;
     for (const { id, at, action, status } of entries) {
-      if (at < since - CLOCKS_MS) return open;
-      if (status === null && changesSettings(action)) open.push({ entry: id, at });
+      if (at < since - CLOCKS_MS) return { changes, all: true };
       read += 1;
+      if ((status === null || mayGoOn(status)) && changesSettings(action)) changes.push({ entry: id, at });
     }
-    return read < MOST_READ ? open : null;
+    return { changes, all: read < MOST_READ };
   }
 
   settingsVersion(): string | null {

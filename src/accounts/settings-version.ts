@@ -7,8 +7,8 @@
  * its entry. An instance never has a version of an earlier one, so nothing else is on disk.
  */
 
-/** No change takes longer. */
-export const CHANGE_MS = 10 * 60_000;
+/** No change takes longer: to receive its body may take half an hour. */
+export const CHANGE_MS = 40 * 60_000;
 /** More changes are not followed one by one. */
 const MOST_FOLLOWED = 100;
 
@@ -40,8 +40,14 @@ export interface OpenChange {
   readonly at: number;
 }
 
+export interface OpenChanges {
+  readonly changes: readonly OpenChange[];
+  /** False: there were too many entries to read, so there may be others. */
+  readonly all: boolean;
+}
+
 export class SettingsVersion {
-  readonly #open: (since: number) => readonly OpenChange[] | null;
+  readonly #open: (since: number) => OpenChanges;
   readonly #instance = crypto.randomUUID();
   #changes = 0;
   /** Changes without an end by their entry, and until when they count as in progress; null: not read yet. */
@@ -49,8 +55,8 @@ export class SettingsVersion {
   /** Until when other changes may be in progress: those without an entry, and those that are too many to follow. */
   #until = 0;
 
-  /** `open`: reads the changes of settings that have begun since then, and have not ended; null: there are too many. */
-  constructor(open: (since: number) => readonly OpenChange[] | null) {
+  /** `open`: reads the changes of settings that have begun since then, and have not ended. */
+  constructor(open: (since: number) => OpenChanges) {
     this.#open = open;
   }
 
@@ -61,7 +67,7 @@ export class SettingsVersion {
   }
 
   /**
-   * Notes a change before it begins. `write`: writes its entry, and returns its number. If this throws, the change may be
+   * Notes a change before it begins. `write`: writes its entry, and returns its number. If it throws, the change may be
    * made without an entry, and counts as in progress.
    */
   begin(now: number, write: () => number): number {
@@ -91,9 +97,9 @@ export class SettingsVersion {
   #inProgress(now: number): Map<number, number> {
     if (this.#followed !== null) return this.#followed;
     const followed = new Map<number, number>();
-    const open = this.#open(now - CHANGE_MS);
-    for (const { entry, at } of open ?? []) this.#follow(followed, entry, Math.min(at, now));
-    if (open === null) this.#until = now + CHANGE_MS;
+    const { changes, all } = this.#open(now - CHANGE_MS);
+    for (const { entry, at } of changes) this.#follow(followed, entry, Math.min(at, now));
+    if (!all) this.#until = now + CHANGE_MS;
     this.#followed = followed;
     return followed;
   }
