@@ -97,8 +97,16 @@ export interface EndpointCall extends Way {
 export function callEndpoint({ call, decide, ...way }: EndpointCall): Promise<TurnOutcome> {
   return reachEndpoint(way, async (where) => {
     const stopped = (await decide?.(where)) ?? null;
-    return stopped ?? (await callModel({ ...where, ...call() }));
+    if (stopped !== null) return stopped;
+    const reached = decide === undefined ? where : { ...where, ...(await openAgain(way.open)) };
+    return await callModel({ ...reached, ...call() });
   });
+}
+
+/** For a call that leaves some time after the endpoint was opened: its key or its organisation's hosts may have changed. */
+async function openAgain(open: OpenEndpoint): Promise<Pick<EndpointAccess, "base_url" | "api_key" | "send">> {
+  const { base_url, api_key, send } = await open(false);
+  return { base_url, api_key, send };
 }
 
 /** The same for any kind of call: `send` makes it when the endpoint is open. */
@@ -114,12 +122,15 @@ export async function reachEndpoint<Response>(
   if (controller.signal.aborted) return { kind: "aborted" };
   const timer = setTimeout(() => controller.abort(), waitMs);
   try {
-    const { outcome, refusals } = await adaptedCall({ ...endpoint, connection }, controller, send);
+    const { outcome, refusals } = await adaptedCall({ ...endpoint, connection }, { open, controller, send });
     const adapted = refusals.length > 0 ? { refusals } : {};
     if (outcome.kind !== "failed") return { ...outcome, ...adapted };
     const { refuses: _, besides: __, changed: ___, error, ...failed } = outcome;
     const free = await givenAnotherKey(outcome, endpoint, open);
     return { ...failed, error: serializeError(error), ...(free && { free }), ...adapted };
+  } catch (thrown) {
+    if (!(thrown instanceof EndpointUnusable)) throw thrown;
+    return { kind: "unusable", error: serializeError(thrown) };
   } finally {
     clearTimeout(timer);
   }
@@ -132,13 +143,18 @@ export async function reachEndpoint<Response>(
  * unchanged.
  */
 async function adaptedCall<Response>(
-  { remember, refuses = [], ...where }: EndpointAccess & Pick<Way, "connection">,
-  { signal }: AbortController,
-  send: (where: Omit<Destination, "idempotency_key">) => Promise<CallOutcome<Response>>,
+  { remember, refuses = [], ...first }: EndpointAccess & Pick<Way, "connection">,
+  {
+    open,
+    controller: { signal },
+    send,
+  }: Pick<Way, "open" | "controller"> & {
+    readonly send: (where: Omit<Destination, "idempotency_key">) => Promise<CallOutcome<Response>>;
+  },
 ): Promise<{ readonly outcome: CallOutcome<Response>; readonly refusals: readonly Refusal[] }> {
   const refusals: Refusal[] = [];
   let trial: Trial = { known: refuses, found: [], kept: [] };
-  for (;;) {
+  for (let where = first; ; where = { ...first, ...(await openAgain(open)) }) {
     const outcome = await send({ ...where, refuses: [...trial.known, ...trial.found], signal });
     const next = remember === undefined || outcome.kind !== "failed" ? null : nextTrial(trial, outcome);
     if (outcome.kind !== "failed" || next === null) {
