@@ -234,6 +234,34 @@ test("if the audit object does not reply within three seconds, settings are read
   }
 });
 
+test("while the audit object does not reply, only the first request waits for it, and a revoked key is refused", async () => {
+  const isolate = anotherIsolate();
+  const { id, key } = await makeKey();
+  expect(await isolate.status(key)).toBe(200);
+  const away = vi.spyOn(accounts(), "settingsVersion").mockReturnValue(Promise.withResolvers<never>().promise);
+  const logged = vi.spyOn(console, "error").mockReturnValue(undefined);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    api.clock.now += 2.5 * SECOND_MS;
+    const first = isolate.status(key);
+    await vi.waitFor(() => expect(away).toHaveBeenCalledTimes(1));
+    await vi.advanceTimersByTimeAsync(3000);
+    expect(await first).toBe(200);
+    api.clock.now += 3 * SECOND_MS;
+    expect([await isolate.status(key), away.mock.calls.length]).toEqual([200, 1]);
+  } finally {
+    vi.useRealTimers();
+  }
+  try {
+    await revoke(id);
+    api.clock.now += 2.5 * SECOND_MS;
+    expect(await isolate.status(key)).toBe(401);
+  } finally {
+    away.mockRestore();
+    logged.mockRestore();
+  }
+});
+
 test("if D1 is away, the last value is used for five minutes after it was current, and a deleted one at once not", async () => {
   const { cache, stored, get } = kept("old");
   const minute = 60 * SECOND_MS;

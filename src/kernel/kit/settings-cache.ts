@@ -17,6 +17,8 @@ import { logError } from "./log.ts";
 
 /** If the audit object has not replied after this time, there is no version. */
 const VERSION_WAIT_MS = 3000;
+/** It is not asked again for this time after it did not reply: otherwise each request would wait for it. */
+const SILENT_MS = 10_000;
 
 /** A caller waits at most this long for another caller's read, and looks this often whether it has ended. */
 const [READ_WAIT_MS, LOOK_MS] = [1000, 5];
@@ -35,7 +37,7 @@ interface Heard {
 export class SettingsVersions {
   readonly #keptMs: number;
   readonly #renewedMs: number;
-  readonly #heard = new Map<string, Heard & { asking: boolean }>();
+  readonly #heard = new Map<string, Heard & { asking: boolean; readonly silentUntil: number }>();
 
   /** `renewedMs`: after this age, the first caller asks again; others get the known version until it is `keptMs` old. */
   constructor(keptMs: number, renewedMs: number) {
@@ -46,10 +48,13 @@ export class SettingsVersions {
   /** Never throws. `now`: epoch milliseconds. */
   async of(env: Env, orgId: string, now: number): Promise<Heard> {
     const known = this.#heard.get(orgId);
+    if (known !== undefined && Date.now() < known.silentUntil) return { version: null, at: now };
     const age = now - (known?.at ?? 0);
     if (known !== undefined && age >= 0 && age < (known.asking ? this.#keptMs : this.#renewedMs)) return known;
     if (known !== undefined) known.asking = true;
-    const heard = { version: await versionOf(env, orgId), at: now, asking: false };
+    const version = await versionOf(env, orgId);
+    const silentUntil = version === undefined ? Date.now() + SILENT_MS : 0;
+    const heard = { version: version ?? null, at: now, asking: false, silentUntil };
     this.#heard.delete(orgId);
     this.#heard.set(orgId, heard);
     const oldest = this.#heard.keys().next();
@@ -58,14 +63,15 @@ export class SettingsVersions {
   }
 }
 
-async function versionOf(env: Env, orgId: string): Promise<string | null> {
+/** Undefined: the object did not reply. */
+async function versionOf(env: Env, orgId: string): Promise<string | null | undefined> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`no answer within ${VERSION_WAIT_MS} ms`)), VERSION_WAIT_MS);
   try {
     return await Promise.race([accounts().settingsVersion(env, orgId), late]);
   } catch (thrown) {
     logError("the version of the settings is not known: they are read again", { org_id: orgId }, thrown);
-    return null;
+    return undefined;
   } finally {
     clearTimeout(timer);
   }
