@@ -95,7 +95,7 @@ test("held-out tasks improve from .32 by at least .25 while an agent plays the r
   if (!(environment instanceof ToolEnv)) throw new TypeError("calculator has tools");
   const created = await createTraining(served, {
     ...{ ...play, sampling: { ...sampling, seed: SEED }, agent: { name: NAME, lease_s: 600 } },
-    ...{ seed: SEED, holdout: HELD_OUT, max_steps: 10, lead: 0, group_size: 8, batch_size: { rollouts: 64 } },
+    ...{ seed: SEED, holdout: HELD_OUT, max_steps: 24, lead: 0, group_size: 8, batch_size: { rollouts: 64 } },
   });
   const stop = await playUntilStopped(environment.toolDefinitions);
   const { run: id, token } = created;
@@ -106,11 +106,11 @@ test("held-out tasks improve from .32 by at least .25 while an agent plays the r
   const run = await created.ended(served);
   await trainer.ends();
   await stop();
-  expect(run).toMatchObject({ status: "completed", training: { steps_trained: 10 } });
+  expect(run).toMatchObject({ status: "completed", training: { steps_trained: 24 } });
   const after = await evaluate(served, served.policy, SEED);
   expect(after.mean).toBeGreaterThan(UNTRAINED.mean + 0.25);
-  const { data } = await clientOf(served).runs.metrics(id, { limit: 20 });
-  expect(data).toHaveLength(10);
+  const { data } = await clientOf(served).runs.metrics(id, { limit: 50 });
+  expect(data).toHaveLength(24);
   // On a busy machine a rollout may wait for its worker until the weights have changed.
   const onPolicy = data.filter(({ values }) => values["off_policy/max"] === 0);
   expect(onPolicy.length).toBeGreaterThan(0);
