@@ -17,7 +17,7 @@ import { logError } from "./log.ts";
 
 /** If the audit object has not replied after this time, there is no version. */
 const VERSION_WAIT_MS = 3000;
-/** It is not asked again for this time after it did not reply: otherwise each request would wait for it. */
+/** If it did not reply, the next request is sent after this time: otherwise each call would wait for a reply. */
 const SILENT_MS = 10_000;
 
 /** A caller waits at most this long for another caller's read, and looks this often whether it has ended. */
