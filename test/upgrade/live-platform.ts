@@ -49,9 +49,12 @@ export class LivePlatform {
       one ? null : this.#optionsOf(mix.consumers),
     ]);
     const there = new Set(objects.workers.flatMap(classesOf));
+    // Consumers belong to the Worker, and not to a version of it: the older version gets messages of new queues, too.
+    const latest = await this.#optionsOf({ ...mix.objects, root: PACKAGE_ROOT });
+    const queues = latest.workers.flatMap(({ config }) => config.triggers ?? []).filter(({ type }) => type === "queue");
     const workers = [
-      ...objects.workers.map((worker) => renamed(worker, OBJECTS, { consumes: one, there })),
-      ...(others?.workers ?? []).map((worker) => renamed(worker, OTHER, { consumes: true, there })),
+      ...objects.workers.map((worker) => renamed(worker, OBJECTS, { triggers: one ? queues : [], there })),
+      ...(others?.workers ?? []).map((worker) => renamed(worker, OTHER, { triggers: queues, there })),
     ];
     const miniflare = quietMiniflare({ ...objects, workers });
     await miniflare.ready;
@@ -113,7 +116,7 @@ function classesOf({ config }: Worker): string[] {
 function renamed(
   { config, ...worker }: Worker,
   name: string,
-  { consumes, there }: { readonly consumes: boolean; readonly there: ReadonlySet<string> },
+  { triggers, there }: { readonly triggers: Worker["config"]["triggers"]; readonly there: ReadonlySet<string> },
 ): Worker {
   const kept = Object.entries(config.env ?? {}).filter(
     ([, binding]) => binding.type !== "durable-object" || there.has(binding.exportName ?? ""),
@@ -121,6 +124,5 @@ function renamed(
   const env = kept.map(([key, binding]) => {
     return [key, binding.type === "durable-object" ? { ...binding, worker: OBJECTS } : binding] as const;
   });
-  const triggers = (config.triggers ?? []).filter(({ type }) => type === "queue" && consumes);
   return { ...worker, config: { ...config, name, env: Object.fromEntries(env), triggers } };
 }
