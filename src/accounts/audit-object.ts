@@ -116,7 +116,7 @@ export class AuditObject extends StoredObject implements Serves<AuditRpc> {
     return { entries, dropped: (oldest?.id ?? 1) - 1 };
   }
 
-  /** Changes of settings that have begun since then, and have not ended. `at` is the clock of whoever made them. */
+  /** Reads which changes of settings began after `since` and have not ended. The isolates that made them set `at`. */
   #openChanges(since: number): OpenChanges {
     if (this.#isNew()) return { changes: [], all: true };
     const changes: OpenChange[] = [];

@@ -55,7 +55,7 @@ export class SettingsVersion {
   /** Until when other changes may be in progress: those without an entry, and those that are too many to follow. */
   #until = 0;
 
-  /** `open`: reads the changes of settings that have begun since then, and have not ended. */
+  /** `open`: reads which changes of settings began after `since` (epoch milliseconds) and have not ended. */
   constructor(open: (since: number) => OpenChanges) {
     this.#open = open;
   }

@@ -5,9 +5,9 @@
  * Invariants. A kept value is used for at most `SETTINGS_KEPT_MS` after it was last known to be current. Then the
  * isolate asks the organisation's audit object for the version of its settings, once for all of them. If the value was
  * read at that version, and at most `SETTINGS_AGE_MS` ago, it is still current and is not read again. The version is
- * asked for before a value is read, so a change meanwhile gives the value an old version. Callers that come while a
- * value is read use the kept one until it is too old, and then wait for that read. There is no version while a
- * change is in progress, or if the object does not reply in time. Then each value is read again when it is
+ * asked for before a value is read, so a change meanwhile gives the value an old version. While one caller reads a value,
+ * the others use the kept value; if it is too old, they wait for the read to end. While a change is in progress, or if the
+ * object does not reply in time, the version is unknown (null): then each value is read again when it is
  * `SETTINGS_RENEWED_MS` old.
  */
 import { RolloutError } from "../../contract/errors.ts";
@@ -15,9 +15,9 @@ import { accounts } from "./account-hooks.ts";
 import { OUTAGE_MS, SETTINGS_AGE_MS, SETTINGS_KEPT_MS, SETTINGS_RENEWED_MS } from "./caches.ts";
 import { logError } from "./log.ts";
 
-/** If the audit object has not replied after this time, there is no version. */
+/** A request for the version fails after this time; then the version is unknown. */
 const VERSION_WAIT_MS = 3000;
-/** If it did not reply, the next request is sent after this time: otherwise each call would wait for a reply. */
+/** After a request that failed, the object is not called for this time: otherwise each caller would wait for it. */
 const SILENT_MS = 10_000;
 
 /** A caller waits at most this long for another caller's read, and looks this often whether it has ended. */

@@ -41,8 +41,8 @@ export class BatchMemory {
   #waiting: (() => void)[] = [];
 
   /**
-   * `take` returns null while there is no memory; then this waits until another message of the batch gives memory back.
-   * Null if no other message holds any.
+   * Calls `take` until it returns memory. Each time it returns null, waits until another message of the batch gives memory
+   * back. Returns null if no message of the batch holds memory.
    */
   async take(take: () => Growing | null): Promise<Growing | null> {
     for (;;) {
